@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Addresses of both families in one plain value, and their text forms.
+ *
+ * A weir_addr is an IP address with an optional UDP port and, for IPv6 link-local addresses, an
+ * interface scope. IPv4 lives in the first four bytes with the other twelve zero, so that two
+ * addresses are equal exactly when family and bytes are equal. Everything is in network byte order
+ * unless a name says otherwise.
+ */
+#ifndef WEIR_ADDR_H
+#define WEIR_ADDR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <weir/api.h>
+
+WEIR_BEGIN_DECLS
+
+/** Address family. Not the AF_ numbers of the C library: these read well in a dump. */
+enum weir_family {
+	WEIR_UNSPEC = 0,
+	WEIR_IPV4 = 4,
+	WEIR_IPV6 = 6,
+};
+
+/** 128 bits of address. IPv4 uses v4 (network order) and leaves the rest zero. */
+union weir_ip {
+	uint8_t b[16];
+	uint32_t v4;
+	uint64_t w[2];
+};
+
+/** An address, or an endpoint when port is used. Zero-filled: unspecified, "any". */
+struct weir_addr {
+	union weir_ip ip; /* network order */
+	uint32_t scope;   /* IPv6 link-local: weir port index + 1, else 0 */
+	uint16_t port;    /* UDP port, network order; 0 where none is meant */
+	uint8_t family;   /* enum weir_family */
+	uint8_t pad;      /* zero */
+};
+
+/** Longest text of any address, endpoint or prefix here, with the terminating NUL. */
+#define WEIR_ADDR_STRLEN 64
+
+/** IPv4 endpoint from host-order numbers. */
+static inline struct weir_addr
+weir_addr_v4(uint32_t ip_host, uint16_t port_host)
+{
+	struct weir_addr a;
+
+	memset(&a, 0, sizeof(a));
+	a.ip.b[0] = (uint8_t)(ip_host >> 24);
+	a.ip.b[1] = (uint8_t)(ip_host >> 16);
+	a.ip.b[2] = (uint8_t)(ip_host >> 8);
+	a.ip.b[3] = (uint8_t)ip_host;
+	a.port = (uint16_t)((uint16_t)(port_host << 8) | (uint16_t)(port_host >> 8));
+	a.family = WEIR_IPV4;
+	return a;
+}
+
+/** Text "10.0.0.1" or "fe80::1" to an address with port 0. 0, or -EINVAL. Any thread. */
+WEIR_API int weir_addr_parse(const char *text, struct weir_addr *out);
+
+/** Text "10.0.0.1:53" or "[2001:db8::1]:53". 0, or -EINVAL. Any thread. */
+WEIR_API int weir_endpoint_parse(const char *text, struct weir_addr *out);
+
+/** Text "10.0.0.1/24"; without "/len" the full length. 0, or -EINVAL. Any thread. */
+WEIR_API int weir_prefix_parse(const char *text, struct weir_addr *out, uint8_t *len_bits);
+
+/** Address as text, with the port when it is not 0. Returns buf, always terminated. */
+WEIR_API char *weir_addr_format(const struct weir_addr *addr, char *buf, size_t size);
+
+WEIR_END_DECLS
+
+#endif /* WEIR_ADDR_H */
