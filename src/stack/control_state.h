@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the control lock protects: the masters of addresses and routes, the reclaim list, ports by
+ * name. Included by CONTROL code only.
+ */
+#ifndef WEIR_CONTROL_STATE_H
+#define WEIR_CONTROL_STATE_H
+
+#include <pthread.h>
+
+#include "lcore.h"
+#include "rcu.h"
+
+struct weir_rcu_item {
+	uint64_t token;
+	weir_rcu_fn fn;
+	void *obj;
+};
+
+struct weir_rcu_list {
+	struct weir_rcu_item *item;
+	size_t n, cap;
+	_Atomic uint32_t pending;
+};
+
+struct weir_ctl_addr {
+	struct weir_addr addr;
+	uint8_t bits;
+	uint16_t port;
+};
+
+struct weir_ctl_route {
+	struct weir_addr prefix, gateway;
+	uint8_t bits;
+	uint16_t port;
+};
+
+struct weir_control {
+	pthread_mutex_t lock;
+	struct weir_rcu_list rcu;
+	struct weir_ctl_addr *addr;
+	size_t n_addr, cap_addr;
+	struct weir_ctl_route *route;
+	size_t n_route, cap_route;
+	uint64_t rng;
+	struct rte_mempool *old_pools[8];
+	unsigned int n_old_pools;
+	struct weir_socket *closing;     /* closed, waiting for their grace period */
+	struct weir_socket **port_socks; /* [65536]: sockets bound to a port, network order index */
+	uint32_t *free_ids;              /* stack of socket ids */
+	uint32_t n_free_ids;
+	uint16_t serial;
+};
+
+/*
+ * Take and give the control lock. A worker's own thread takes turns while it waits; any other thread
+ * sleeps on it.
+ */
+void weir_ctl_lock(struct weir_stack *stack);
+void weir_ctl_unlock(struct weir_stack *stack);
+
+/* While waiting for another thread: one turn on a worker, else give the CPU away. */
+void weir_ctl_breathe(struct weir_stack *stack);
+
+/* Reclaim what is due unless somebody holds the lock: house-keeping's way. */
+void weir_ctl_try_reclaim(struct weir_stack *stack);
+
+/* A pseudo-random number under the control lock. */
+uint64_t weir_ctl_random(struct weir_stack *stack);
+
+/* The calling thread's lcore of this stack, or NULL. */
+struct weir_lcore *weir_self(const struct weir_stack *stack);
+
+#endif /* WEIR_CONTROL_STATE_H */

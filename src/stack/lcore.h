@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * struct weir_lcore: all that one thread of the stack owns, by cache line; struct weir_port and
+ * struct weir_stack as far as the data path reads them.
+ *
+ * Leaf of the layering: the modules add behaviour, this header only says who owns which memory.
+ *   lcore   written by its thread only; counters are read by others (relaxed atomics)
+ *   port    immutable while the stack runs, but for what is marked
+ *   stack   read-mostly line for the data path, control part behind the control lock
+ *
+ * Notion of time: lc->now_ns is read once per turn (or call of an attached thread); the data path
+ * uses it and never the clock.
+ */
+#ifndef WEIR_LCORE_H
+#define WEIR_LCORE_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rte_common.h>
+#include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
+#include <rte_rcu_qsbr.h>
+#include <rte_ring.h>
+
+#include <weir/clock.h>
+#include <weir/drop.h>
+#include <weir/stack.h>
+#include <weir/stats.h>
+
+#include "wire.h"
+
+#define WEIR_CACHE_LINE 64
+static_assert(WEIR_CACHE_LINE == RTE_CACHE_LINE_SIZE, "asserts of layout below assume 64");
+
+/* ---- counters: one writer, any reader ---- */
+
+typedef _Atomic uint64_t weir_counter;
+
+/* Add on the owner's side: a plain load and store, no locked instruction. */
+static inline void
+weir_count(weir_counter *c, uint64_t n)
+{
+	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+static inline uint64_t
+weir_counter_read(const weir_counter *c)
+{
+	return atomic_load_explicit((weir_counter *)(uintptr_t)c, memory_order_relaxed);
+}
+
+struct weir_port_counters {
+	weir_counter rx_frames, rx_bytes, tx_frames, tx_bytes;
+};
+
+/* Per lcore; meaning of each: struct weir_stats. Gauges are differences of two counters. */
+struct weir_counters {
+	weir_counter rx_delivered, rx_copies, rx_read;
+	weir_counter rx_consumed[WEIR_PROTO_N];
+	weir_counter tx_datagrams, tx_protocol;
+	weir_counter tx_held_in, tx_held_out;   /* into and out of the hold queues */
+	weir_counter tx_batch_in, tx_batch_out; /* into and out of this lcore's batches */
+	weir_counter mesh_tx_in, mesh_tx_out; /* frames to send, put into and taken from the mesh */
+	weir_counter mesh_rx_in, mesh_rx_out; /* received frames, likewise */
+	weir_counter turns, idle_turns;
+	weir_counter drops[WEIR_DROP_N];
+};
+
+/* ---- ports ---- */
+
+/* A port of the stack. Immutable while the stack runs. */
+struct weir_port {
+	struct wire_parse_opt parse; /* MAC and longest frame */
+	uint16_t index;
+	uint16_t ethdev;
+	uint16_t n_rxq, n_txq;
+	uint16_t mtu;
+	bool rx_csum;      /* the device verifies checksums and says so in ol_flags */
+	bool tx_csum;      /* the device inserts IPv4 and UDP checksums */
+	bool tx_multi_seg; /* the device takes chained mbufs */
+	bool rss;
+	bool app_managed;
+	bool no_offload, promiscuous;
+	bool started;
+	uint16_t rx_desc, tx_desc, want_rxq, want_txq, want_mtu;
+	uint64_t app_rx_offloads, app_tx_offloads;
+	uint64_t nic_missed0, nic_errors0, nic_nombuf0; /* device counters at add */
+	char device[64];
+};
+
+/* ---- transmit batches ---- */
+
+#define WEIR_TXB_SIZE 64
+
+/*
+ * Frames of one lcore for one port, complete down to the MAC addresses (ownership: the batch).
+ * Leaves by rte_eth_tx_burst when this lcore owns a transmit queue of the port, else through the mesh
+ * to the worker that does.
+ */
+struct weir_txb {
+	uint16_t n;
+	uint16_t ethdev, queue;
+	uint16_t port;
+	uint16_t owner; /* lcore slot that transmits: self or another */
+	bool self;
+	bool prepare;      /* frames carry offload requests: rte_eth_tx_prepare first */
+	uint64_t stall_ns; /* when the queue first refused, 0: it did not */
+	struct rte_mbuf *m[WEIR_TXB_SIZE];
+};
+
+/* Datagrams of one lcore that wait for one neighbour, finished but for the destination MAC. */
+struct weir_hold {
+	uint32_t neigh; /* index + 1; 0: slot unused */
+	uint16_t port;
+	uint16_t n;
+	uint64_t since_ns;
+	struct rte_mbuf *head, *tail; /* linked by weir_meta(m)->next */
+};
+#define WEIR_HOLDS 64
+
+struct weir_rxq {
+	uint16_t ethdev, queue;
+	struct weir_port *port;
+};
+
+struct weir_rtc; /* route.h: one entry of the per-lcore route cache */
+
+enum weir_lcore_kind { WEIR_LC_WORKER, WEIR_LC_ATTACHED, WEIR_LC_CONTROL };
+
+struct weir_lcore {
+	/* Line 0: read each turn or burst, written at attach and once per turn. */
+	struct weir_stack *stack;
+	struct rte_rcu_qsbr *rcu;
+	uint64_t now_ns;
+	uint64_t house_ns;    /* next house-keeping */
+	struct weir_rtc *rtc; /* route cache */
+	uint16_t slot;        /* index in stack->lcores, RCU thread id, bit in waiter masks */
+	int16_t worker;       /* worker index, -1 */
+	uint8_t kind;         /* enum weir_lcore_kind */
+	bool in_turn;
+	bool pressure; /* pool at its reserve: deliver nothing this turn */
+	uint8_t n_holds;
+	uint16_t n_rxq;
+	uint16_t dirty;     /* ports with a non-empty batch, one bit each */
+	int32_t send_error; /* cause of the last short send */
+	uint32_t idle;      /* idle turns in a row */
+
+	/* Queues polled, by worker. */
+	alignas(WEIR_CACHE_LINE) struct weir_rxq rxq[WEIR_MAX_PORTS];
+
+	/* Counters: written here, read by anybody. */
+	alignas(WEIR_CACHE_LINE) struct weir_counters c;
+	struct weir_port_counters pc[WEIR_MAX_PORTS];
+	struct weir_port_counters pc_gone; /* of ports removed since */
+
+	/* ICMP token bucket: tokens in 1/1000, filled by elapsed time. */
+	uint64_t icmp_filled_ns;
+	uint64_t icmp_tokens;
+
+	/* What house-keeping has already said something about. */
+	uint64_t hint_partial, hint_oversize, hint_ns;
+
+	/* Mailboxes: in[s] is written by lcore s only (SPSC); ctl by any thread (MPSC). */
+	struct rte_ring *in[WEIR_MAX_LCORES];
+	uint16_t n_in;
+	struct rte_ring *ctl;
+
+	struct weir_hold holds[WEIR_HOLDS];
+	struct weir_txb txb[WEIR_MAX_PORTS];
+
+	_Atomic bool attached;
+	struct weir_lcore *thread_next; /* other lcores of the same thread (another stack's) */
+};
+static_assert(offsetof(struct weir_lcore, rxq) == WEIR_CACHE_LINE * 2 ||
+		      offsetof(struct weir_lcore, rxq) == WEIR_CACHE_LINE,
+	      "turn state ahead of the queues");
+
+/* ---- the stack ---- */
+
+struct weir_locals;  /* local.h */
+struct weir_fib;     /* route.h */
+struct weir_neigh;   /* neigh.h */
+struct weir_socktab; /* socktab.h */
+struct weir_socket;
+struct weir_control; /* stack.h (internal) */
+
+struct weir_stack {
+	/* Read-mostly: pointers to RCU snapshots, replaced by control. */
+	alignas(WEIR_CACHE_LINE) struct weir_locals *_Atomic locals;
+	struct weir_fib *_Atomic fib;
+	struct weir_socktab *_Atomic socktab;
+	struct weir_neigh *neigh; /* array of max_neigh, lives as long as the stack */
+	struct rte_mempool *pool;
+	uint32_t reserve; /* free buffers below which nothing is delivered */
+	uint32_t hold_max;
+	uint64_t tx_stall_ns;
+	uint64_t hash_key[4]; /* secret */
+
+	/* Bumped after any change of routes, addresses or ports (release); read by every send. */
+	alignas(WEIR_CACHE_LINE) _Atomic uint64_t gen;
+
+	/* Taken by whichever worker first sees it due. */
+	alignas(WEIR_CACHE_LINE) _Atomic uint64_t tick_ns;
+
+	/* Set at create and start. */
+	alignas(WEIR_CACHE_LINE) struct weir_stack_conf conf;
+	char name[20];
+	uint16_t n_workers, n_lcores; /* n_lcores: workers, threads, control */
+	uint16_t n_ports;
+	struct weir_port *ports[WEIR_MAX_PORTS];
+	struct weir_lcore *lcores[WEIR_MAX_LCORES + 1];
+	struct weir_lcore *ctl_lcore; /* used under the control lock by any thread */
+	struct rte_rcu_qsbr *rcu;
+	struct weir_socket *_Atomic *socks; /* by id; NULL: free */
+	struct weir_neigh_ctl *nctl;
+	struct weir_control *control;
+	_Atomic bool running;
+};
+
+/* ---- per-packet notes of the stack in the mbuf ---- */
+
+/* In a dynamic field of the mbuf's second line; valid while the stack owns the mbuf. */
+struct weir_meta {
+	struct rte_mbuf *next; /* next datagram of a queue (m->next is the next segment) */
+	uint64_t time_ns;      /* arrival */
+	uint32_t truesize;     /* bytes charged */
+	uint32_t drops;        /* receiver's drop count at enqueue */
+};
+
+extern int weir_meta_offset;
+
+static inline struct weir_meta *
+weir_meta(struct rte_mbuf *m)
+{
+	return RTE_MBUF_DYNFIELD(m, weir_meta_offset, struct weir_meta *);
+}
+
+/* True size of a datagram: see <weir/socket.h>. */
+static inline uint32_t
+weir_truesize(const struct rte_mbuf *m)
+{
+	uint32_t sum = (uint32_t)m->buf_len + 128;
+
+	while (unlikely(m->next != NULL)) {
+		m = m->next;
+		sum += (uint32_t)m->buf_len + 128;
+	}
+	return sum;
+}
+
+/* ---- RCU: workers are always online; others only inside their calls ---- */
+
+static inline void
+weir_enter(struct weir_lcore *lc)
+{
+	if (lc->kind != WEIR_LC_WORKER) {
+		rte_rcu_qsbr_thread_online(lc->rcu, lc->slot);
+		lc->now_ns = weir_clock_ns();
+	}
+}
+
+static inline void
+weir_leave(struct weir_lcore *lc)
+{
+	if (lc->kind != WEIR_LC_WORKER)
+		rte_rcu_qsbr_thread_offline(lc->rcu, lc->slot);
+}
+
+#endif /* WEIR_LCORE_H */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The chained cases of mbuf.h; called from rx, icmp, socket on the thread that owns the mbuf.
+ */
+#include "mbuf.h"
+
+#include <string.h>
+
+uint64_t
+weir_mbuf_sum_chained(const struct rte_mbuf *m, uint32_t off, uint32_t len)
+{
+	uint64_t sum = 0;
+	uint32_t done = 0;
+
+	while (off >= m->data_len && m->next != NULL) {
+		off -= m->data_len;
+		m = m->next;
+	}
+	while (done < len && m != NULL) {
+		uint32_t take = RTE_MIN((uint32_t)m->data_len - off, len - done);
+
+		sum = wire_sum_at(
+			sum, wire_sum(rte_pktmbuf_mtod_offset(m, const uint8_t *, off), take, 0),
+			done);
+		done += take;
+		off = 0;
+		m = m->next;
+	}
+	return sum;
+}
+
+struct rte_mbuf *
+weir_mbuf_pull(struct rte_mbuf *m, uint32_t len, struct rte_mempool *pool)
+{
+	struct rte_mbuf *head = rte_pktmbuf_alloc(pool);
+	struct rte_mbuf *seg = m;
+	uint32_t left = len;
+	uint8_t *to;
+
+	if (head == NULL)
+		return NULL;
+	head->ol_flags = m->ol_flags & ~(RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT);
+	head->packet_type = m->packet_type;
+	head->hash = m->hash;
+	head->port = m->port;
+	head->vlan_tci = m->vlan_tci;
+	to = (uint8_t *)rte_pktmbuf_append(head, (uint16_t)len);
+	head->pkt_len = m->pkt_len;
+	head->nb_segs = m->nb_segs + 1;
+
+	/* Move the first len bytes over; segments that run empty go back to their pool. */
+	while (left > 0) {
+		uint32_t take = RTE_MIN(left, (uint32_t)seg->data_len);
+		struct rte_mbuf *next = seg->next;
+
+		memcpy(to, rte_pktmbuf_mtod(seg, const uint8_t *), take);
+		to += take;
+		left -= take;
+		seg->data_off = (uint16_t)(seg->data_off + take);
+		seg->data_len = (uint16_t)(seg->data_len - take);
+		if (seg->data_len == 0) {
+			seg->next = NULL;
+			seg->nb_segs = 1;
+			weir_mbuf_discard(seg);
+			head->nb_segs--;
+			seg = next;
+		}
+	}
+	head->next = seg;
+	if (seg != NULL)
+		seg->nb_segs = 1;
+	return head;
+}
+
+void
+weir_mbuf_window_chained(struct rte_mbuf *m, uint32_t off, uint32_t len)
+{
+	struct rte_mbuf *seg = m;
+	uint16_t segs = 0;
+
+	m->pkt_len = len;
+	for (;;) {
+		uint32_t cut = RTE_MIN(off, (uint32_t)seg->data_len);
+
+		seg->data_off = (uint16_t)(seg->data_off + cut);
+		seg->data_len = (uint16_t)(seg->data_len - cut);
+		off -= cut;
+		if (off == 0 && seg->data_len > len)
+			seg->data_len = (uint16_t)len;
+		if (off == 0)
+			len -= seg->data_len;
+		segs++;
+		if ((off == 0 && len == 0) || seg->next == NULL)
+			break;
+		seg = seg->next;
+	}
+	if (seg->next != NULL) {
+		weir_mbuf_discard(seg->next);
+		seg->next = NULL;
+	}
+	m->nb_segs = segs;
+}
+
+uint32_t
+weir_mbuf_copy_out(const struct rte_mbuf *m, void *buf, uint32_t size)
+{
+	uint32_t done = 0;
+
+	for (; m != NULL && done < size; m = m->next) {
+		uint32_t take = RTE_MIN((uint32_t)m->data_len, size - done);
+
+		memcpy((uint8_t *)buf + done, rte_pktmbuf_mtod(m, const uint8_t *), take);
+		done += take;
+	}
+	return done;
+}
+
+struct rte_mbuf *
+weir_mbuf_flatten(struct rte_mbuf *m, struct rte_mempool *pool)
+{
+	struct rte_mbuf *one = rte_pktmbuf_alloc(pool);
+
+	if (one == NULL)
+		return NULL;
+	if (m->pkt_len > rte_pktmbuf_tailroom(one)) {
+		weir_mbuf_discard(one);
+		return NULL;
+	}
+	weir_mbuf_copy_out(m, rte_pktmbuf_append(one, (uint16_t)m->pkt_len), m->pkt_len);
+	one->port = m->port;
+	weir_mbuf_discard(m);
+	return one;
+}
