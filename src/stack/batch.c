@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HOT: see batch.h. A batch belongs to its lcore until the driver (or the mesh ring) has accepted a
+ * frame; from then on the frame no longer exists for us, so lengths are summed before.
+ */
+#include "batch.h"
+
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "drop.h"
+#include "mesh.h"
+
+/* Take the first k frames out of the batch. */
+static inline void
+shift(struct weir_lcore *lc, struct weir_txb *b, unsigned int k)
+{
+	weir_count(&lc->c.tx_batch_out, k);
+	b->n = (uint16_t)(b->n - k);
+	if (unlikely(b->n != 0))
+		memmove(&b->m[0], &b->m[k], b->n * sizeof(b->m[0]));
+	else
+		lc->dirty &= (uint16_t) ~(1u << b->port);
+}
+
+static void
+drop_first(struct weir_lcore *lc, struct weir_txb *b, unsigned int k, enum weir_drop reason)
+{
+	struct rte_mbuf *m[WEIR_TXB_SIZE];
+
+	memcpy(m, b->m, k * sizeof(m[0]));
+	shift(lc, b, k);
+	weir_drop_bulk(lc, reason, m, k);
+}
+
+static unsigned int
+flush_to_mesh(struct weir_lcore *lc, struct weir_txb *b)
+{
+	unsigned int n = b->n;
+	unsigned int sent;
+
+	for (unsigned int i = 0; i < n; i++)
+		b->m[i]->port = b->port;
+	sent = weir_mesh_frames(lc, b->owner, WEIR_MESH_TX, b->m, n);
+	shift(lc, b, sent);
+	return sent;
+}
+
+static unsigned int
+flush_to_port(struct weir_lcore *lc, struct weir_txb *b)
+{
+	uint32_t len[WEIR_TXB_SIZE];
+	unsigned int n = b->n;
+	unsigned int sent;
+	uint64_t bytes = 0;
+
+	if (b->prepare) {
+		n = rte_eth_tx_prepare(b->ethdev, b->queue, b->m, b->n);
+		if (unlikely(n == 0)) {
+			drop_first(lc, b, 1, WEIR_DROP_TX_PREPARE);
+			return 0;
+		}
+	}
+	for (unsigned int i = 0; i < n; i++)
+		len[i] = b->m[i]->pkt_len;
+	sent = rte_eth_tx_burst(b->ethdev, b->queue, b->m, (uint16_t)n);
+	for (unsigned int i = 0; i < sent; i++)
+		bytes += len[i];
+	weir_count(&lc->pc[b->port].tx_frames, sent);
+	weir_count(&lc->pc[b->port].tx_bytes, bytes);
+	shift(lc, b, sent);
+	return sent;
+}
+
+static unsigned int
+flush(struct weir_lcore *lc, struct weir_txb *b)
+{
+	unsigned int before = b->n;
+	unsigned int sent = 0;
+
+	/* Again while frames move: a frame that tx_prepare stops must not stop those behind it. */
+	while (b->n > 0) {
+		unsigned int left = b->n;
+
+		sent += b->self ? flush_to_port(lc, b) : flush_to_mesh(lc, b);
+		if (b->n == left)
+			break;
+	}
+	if (likely(b->n == 0)) {
+		b->stall_ns = 0;
+	} else if (b->n < before || b->stall_ns == 0) {
+		b->stall_ns = lc->now_ns | 1;
+	} else if (lc->now_ns - b->stall_ns > lc->stack->tx_stall_ns && lc->now_ns > b->stall_ns) {
+		drop_first(lc, b, b->n, b->self ? WEIR_DROP_TXQ_FULL : WEIR_DROP_MESH_FULL_TX);
+		b->stall_ns = 0;
+	}
+	return sent;
+}
+
+unsigned int
+weir_batch_room(struct weir_lcore *lc, const struct weir_port *port)
+{
+	struct weir_txb *b = &lc->txb[port->index];
+
+	if (unlikely(b->n == WEIR_TXB_SIZE))
+		flush(lc, b);
+	return WEIR_TXB_SIZE - b->n;
+}
+
+void
+weir_batch_protocol(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m)
+{
+	weir_count(&lc->c.tx_protocol, 1);
+	if (weir_batch_room(lc, port) == 0)
+		weir_drop(lc, WEIR_DROP_TXQ_FULL, m);
+	else
+		weir_batch_put(lc, port, m);
+}
+
+unsigned int
+weir_batch_flush_all(struct weir_lcore *lc)
+{
+	uint32_t dirty = lc->dirty;
+	unsigned int sent = 0;
+
+	while (dirty != 0) {
+		unsigned int p = (unsigned int)__builtin_ctz(dirty);
+
+		dirty &= dirty - 1;
+		sent += flush(lc, &lc->txb[p]);
+	}
+	return sent;
+}
+
+void
+weir_batch_drop_all(struct weir_lcore *lc, enum weir_drop reason)
+{
+	for (unsigned int p = 0; p < WEIR_MAX_PORTS; p++)
+		if (lc->txb[p].n > 0)
+			drop_first(lc, &lc->txb[p], lc->txb[p].n, reason);
+}

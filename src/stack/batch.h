@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Transmit batches: finished frames of one lcore, per port. tx, neigh and icmp append; poll flushes at
+ * the end of the turn. batch.c is the only caller of rte_eth_tx_burst. HOT. Layer 1.
+ *
+ * Latency: a batched frame is offered to the driver at the latest at the end of the turn in which (or,
+ * from outside a turn, of the turn after which) it was appended. What a full queue refuses stays
+ * batched and is offered again each turn, for conf.tx_stall_ms; then it is dropped (txq_full).
+ */
+#ifndef WEIR_BATCH_H
+#define WEIR_BATCH_H
+
+#include "lcore.h"
+
+/* Free places in the port's batch; flushes once when there is none. */
+unsigned int weir_batch_room(struct weir_lcore *lc, const struct weir_port *port);
+
+/* Append without asking: the caller has seen room. */
+static inline void
+weir_batch_put(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m)
+{
+	struct weir_txb *b = &lc->txb[port->index];
+
+	b->m[b->n++] = m;
+	lc->dirty |= (uint16_t)(1u << port->index);
+	weir_count(&lc->c.tx_batch_in, 1);
+}
+
+/* A protocol's own frame: append, or drop it (txq_full) when there is no room. Counts tx_protocol. */
+void weir_batch_protocol(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m);
+
+/* Offer all batches to their queues. Returns the number of frames that left. */
+unsigned int weir_batch_flush_all(struct weir_lcore *lc);
+
+/* Drop everything batched (stop). */
+void weir_batch_drop_all(struct weir_lcore *lc, enum weir_drop reason);
+
+#endif /* WEIR_BATCH_H */
