@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which addresses are ours. HOT lookup under RCU; CONTROL rebuilds the snapshot. Layer 1.
+ *
+ * The host model is the weak one (as Linux): an address of ours is ours on every port.
+ */
+#ifndef WEIR_LOCAL_H
+#define WEIR_LOCAL_H
+
+#include "lcore.h"
+
+enum weir_local_kind { WEIR_NOT_LOCAL, WEIR_LOCAL_UNICAST, WEIR_LOCAL_BROADCAST };
+
+struct weir_local {
+	union weir_ip ip;
+	uint8_t family; /* 0: empty slot */
+	uint8_t kind;
+	uint8_t bits;
+	uint16_t port;
+};
+
+/* Immutable snapshot: an open-addressed set, at most half full. */
+struct weir_locals {
+	uint32_t mask;
+	struct weir_local slot[];
+};
+
+static inline uint32_t
+weir_local_hash(const union weir_ip *ip)
+{
+	/* Not secret: only configured addresses are ever inserted. */
+	uint64_t h = (ip->w[0] ^ (ip->w[1] * UINT64_C(0x9e3779b97f4a7c15))) *
+		     UINT64_C(0xd6e8feb86659fd93);
+
+	return (uint32_t)(h >> 32);
+}
+
+/* The entry of an address of ours (or a subnet broadcast), or NULL. RCU reader. */
+static inline const struct weir_local *
+weir_local_find(struct weir_stack *stack, const union weir_ip *ip, uint8_t family)
+{
+	const struct weir_locals *l = atomic_load_explicit(&stack->locals, memory_order_acquire);
+	uint32_t i = weir_local_hash(ip) & l->mask;
+
+	while (l->slot[i].family != 0) {
+		if (l->slot[i].ip.w[0] == ip->w[0] && l->slot[i].ip.w[1] == ip->w[1] &&
+		    l->slot[i].family == family)
+			return &l->slot[i];
+		i = (i + 1) & l->mask;
+	}
+	return NULL;
+}
+
+static inline enum weir_local_kind
+weir_local4(struct weir_stack *stack, wire_be32 addr)
+{
+	union weir_ip ip = {.w = {0, 0}};
+	const struct weir_local *l;
+
+	ip.v4 = addr;
+	l = weir_local_find(stack, &ip, WEIR_IPV4);
+	if (l != NULL)
+		return (enum weir_local_kind)l->kind;
+	return addr == 0xffffffff ? WEIR_LOCAL_BROADCAST : WEIR_NOT_LOCAL;
+}
+
+/* Rebuild the snapshot from control's list. Control lock held. -ENOMEM: nothing changed. */
+int weir_local_rebuild(struct weir_stack *stack);
+void weir_local_fini(struct weir_stack *stack);
+
+#endif /* WEIR_LOCAL_H */
