@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HOT: the transmit pipeline, drawn in docs/architecture.md.
+ *
+ *   check     the destination and the size, before anything is touched
+ *   route     this lcore's route cache: port, MTU, finished header template
+ *   neighbour the template's MAC is current: one compare; else resolve, or hold
+ *   header    copy the template, fill in lengths, ports and checksums (or ask the device for them)
+ *   batch     append; poll flushes
+ */
+#include "tx.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "batch.h"
+#include "drop.h"
+#include "mbuf.h"
+#include "neigh.h"
+#include "route.h"
+
+/* Largest UDP payload over IPv4: 65535 - 20 - 8. */
+#define PAYLOAD_MAX4 65507u
+
+/* Bring a new or changed neighbour word into the template. COLD. */
+static bool
+neighbour_refresh(struct weir_lcore *lc, struct weir_rtc *e, const union weir_ip *next_hop,
+		  bool *gone)
+{
+	uint64_t word;
+
+	switch (weir_neigh_use(lc, e->port, e->neigh, next_hop, &word)) {
+	case WEIR_NEIGH_GONE:
+		*gone = true;
+		return false;
+	case WEIR_NEIGH_WAIT:
+		e->flags &= (uint8_t)~WEIR_RTC_READY;
+		e->neigh_word = word;
+		return false;
+	case WEIR_NEIGH_READY:
+	default:
+		weir_neigh_mac(word, ((struct wire_eth *)(void *)e->hdr)->dst);
+		e->flags |= WEIR_RTC_READY;
+		e->neigh_word = word;
+		return true;
+	}
+}
+
+/* Stage neighbour: is the header complete? On WEIR_NEIGH_GONE the entry is emptied. */
+static inline bool
+neighbour_ready(struct weir_lcore *lc, struct weir_rtc *e, bool *gone)
+{
+	const struct weir_route *r;
+
+	if (unlikely((e->flags & WEIR_RTC_NO_NEIGH) != 0))
+		return true;
+	if (likely(weir_neigh_word(lc->stack, e->neigh) == e->neigh_word))
+		return (e->flags & WEIR_RTC_READY) != 0;
+	r = weir_route_lookup(lc->stack, &e->dst, e->family);
+	return neighbour_refresh(lc, e, r != NULL && r->has_gateway ? &r->gateway : &e->dst, gone);
+}
+
+/*
+ * Where the headers go: in front of the payload, or in a segment of their own when there is no room or
+ * the buffer is shared. Returns the mbuf to send with room in front of its data; NULL: no buffer.
+ */
+static inline struct rte_mbuf *
+header_room(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m, uint16_t len)
+{
+	struct rte_mbuf *head;
+
+	if (likely(rte_pktmbuf_headroom(m) >= len && rte_mbuf_refcnt_read(m) == 1 &&
+		   RTE_MBUF_DIRECT(m) && (m->nb_segs == 1 || port->tx_multi_seg)))
+		return m;
+	head = rte_pktmbuf_alloc(lc->stack->pool);
+	if (head == NULL)
+		return NULL;
+	if (!port->tx_multi_seg) { /* the device wants one segment: copy */
+		if (m->pkt_len > rte_pktmbuf_tailroom(head)) {
+			weir_mbuf_discard(head);
+			return NULL;
+		}
+		weir_mbuf_copy_out(m, rte_pktmbuf_append(head, (uint16_t)m->pkt_len), m->pkt_len);
+		weir_mbuf_discard(m);
+		return head;
+	}
+	head->next = m;
+	head->nb_segs = (uint16_t)(m->nb_segs + 1);
+	head->pkt_len = m->pkt_len;
+	return head;
+}
+
+/* Stage header. m's data is the payload of len bytes; headers are prepended. */
+static inline void
+write_headers(const struct weir_socket *sk, const struct weir_rtc *e, struct rte_mbuf *m,
+	      wire_be16 dport, uint16_t len)
+{
+	uint16_t l3 = (uint16_t)(e->l2_len + e->l3_len);
+	uint16_t udp_len = (uint16_t)(len + WIRE_UDP_LEN);
+	uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *) - l3 - WIRE_UDP_LEN;
+	struct wire_ip4 *ip = (struct wire_ip4 *)(void *)(p + e->l2_len);
+	struct wire_udp *udp = (struct wire_udp *)(void *)(p + l3);
+	uint64_t ip_sum = e->ip_sum;
+	uint64_t sum;
+
+	/* The template's 34 bytes for IPv4. */
+	memcpy(p, e->hdr, WIRE_ETH_LEN + WIRE_IP4_MIN);
+	ip->total_len = WIRE_BE16((uint16_t)(e->l3_len + udp_len));
+	if (unlikely(!sk->default_ttl_tos)) {
+		/* The template's sum was made for TTL 64, TOS 0. */
+		ip_sum += (uint16_t)~WIRE_BE16(0x4500) + (uint64_t)WIRE_BE16(0x4500u | sk->tos);
+		ip_sum += (uint16_t)~WIRE_BE16(64u << 8 | WIRE_PROTO_UDP) +
+			  (uint64_t)WIRE_BE16((uint32_t)sk->ttl << 8 | WIRE_PROTO_UDP);
+		ip->ttl = sk->ttl;
+		ip->tos = sk->tos;
+	}
+	udp->sport = sk->lport;
+	udp->dport = dport;
+	udp->len = WIRE_BE16(udp_len);
+	sum = (uint64_t)e->pseudo_sum + WIRE_BE16(udp_len);
+	m->ol_flags &= RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
+	if (e->port->tx_csum) {
+		m->ol_flags |=
+			RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM;
+		m->tx_offload = (uint64_t)e->l2_len | (uint64_t)e->l3_len << RTE_MBUF_L2_LEN_BITS |
+				(uint64_t)WIRE_UDP_LEN
+					<< (RTE_MBUF_L2_LEN_BITS + RTE_MBUF_L3_LEN_BITS);
+		udp->csum = wire_fold(sum);
+	} else {
+		uint16_t csum;
+
+		m->tx_offload = 0;
+		ip->csum = (wire_be16)~wire_fold(ip_sum + ip->total_len);
+		sum += (uint64_t)udp->sport + dport + udp->len;
+		sum += weir_mbuf_sum(m, 0, len);
+		csum = (uint16_t)~wire_fold(sum);
+		udp->csum = csum != 0 ? csum : 0xffff; /* RFC 768: 0 means none */
+	}
+	m->data_off = (uint16_t)(m->data_off - l3 - WIRE_UDP_LEN);
+	m->data_len = (uint16_t)(m->data_len + l3 + WIRE_UDP_LEN);
+	m->pkt_len += l3 + WIRE_UDP_LEN;
+}
+
+int
+weir_tx_datagram(struct weir_lcore *lc, struct weir_socket *sk, struct rte_mbuf *m,
+		 const struct weir_addr *to)
+{
+	uint32_t len = m->pkt_len;
+	struct rte_mbuf *head;
+	struct weir_rtc *e;
+	bool gone = false;
+	bool ready;
+	int err;
+
+	/* check */
+	if (unlikely(to->port == 0))
+		return -EINVAL;
+	if (unlikely(to->family != WEIR_IPV4))
+		return -EAFNOSUPPORT;
+	if (unlikely(len > PAYLOAD_MAX4))
+		return -EMSGSIZE;
+	/* route */
+	e = weir_route_get(lc, &to->ip, &sk->bound, WEIR_IPV4, &err);
+	if (unlikely(e == NULL))
+		return err;
+	if (unlikely((e->flags & WEIR_RTC_BROADCAST) != 0 && !sk->broadcast))
+		return -EACCES;
+	if (unlikely(len + e->l3_len + WIRE_UDP_LEN > e->mtu))
+		return -EMSGSIZE; /* nothing is fragmented yet */
+	if (unlikely(weir_batch_room(lc, e->port) == 0))
+		return -EAGAIN;
+	/* neighbour */
+	ready = neighbour_ready(lc, e, &gone);
+	if (unlikely(gone)) {
+		e->gen = 0;
+		e = weir_route_get(lc, &to->ip, &sk->bound, WEIR_IPV4, &err);
+		if (e == NULL)
+			return err;
+		gone = false;
+		ready = neighbour_ready(lc, e, &gone);
+		if (gone)
+			return -ENOBUFS;
+	}
+	/* header */
+	head = header_room(lc, e->port, m, (uint16_t)(e->l2_len + e->l3_len + WIRE_UDP_LEN));
+	if (unlikely(head == NULL))
+		return m->pkt_len > lc->stack->conf.data_room ? -EMSGSIZE : -ENOBUFS;
+	write_headers(sk, e, head, to->port, (uint16_t)len);
+	/* batch */
+	if (likely(ready)) {
+		/* Asking for the neighbour may have used the last place. */
+		if (unlikely(weir_batch_room(lc, e->port) == 0)) {
+			weir_drop(lc, WEIR_DROP_TXQ_FULL, head);
+			return 0;
+		}
+		weir_batch_put(lc, e->port, head);
+	} else {
+		weir_neigh_hold(lc, e->port, e->neigh, head);
+	}
+	return 0;
+}
