@@ -162,9 +162,6 @@ struct weir_lcore {
 	uint64_t icmp_filled_ns;
 	uint64_t icmp_tokens;
 
-	/* What house-keeping has already said something about. */
-	uint64_t hint_partial, hint_oversize, hint_ns;
-
 	/* Mailboxes: in[s] is written by lcore s only (SPSC); ctl by any thread (MPSC). */
 	struct rte_ring *in[WEIR_MAX_LCORES];
 	uint16_t n_in;
@@ -189,6 +186,11 @@ struct weir_socktab; /* socktab.h */
 struct weir_socket;
 struct weir_control; /* stack.h (internal) */
 
+/* What has been said about already, and when: hint.c, by the worker that has the tick. */
+struct weir_hints {
+	weir_counter partial, oversize, said_ns;
+};
+
 struct weir_stack {
 	/* Read-mostly: pointers to RCU snapshots, replaced by control. */
 	alignas(WEIR_CACHE_LINE) struct weir_locals *_Atomic locals;
@@ -206,6 +208,7 @@ struct weir_stack {
 
 	/* Taken by whichever worker first sees it due. */
 	alignas(WEIR_CACHE_LINE) _Atomic uint64_t tick_ns;
+	struct weir_hints hints;
 
 	/* Set at create and start. */
 	alignas(WEIR_CACHE_LINE) struct weir_stack_conf conf;

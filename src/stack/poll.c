@@ -155,7 +155,7 @@ house_keeping(struct weir_lcore *lc)
 								lc->now_ns + WEIR_NEIGH_TICK_NS)) {
 		weir_neigh_tick(lc);
 		weir_ctl_try_reclaim(stack);
-		weir_hint(lc);
+		weir_hint(stack, lc->now_ns);
 	}
 }
 
