@@ -196,13 +196,13 @@ ip4_csum_ok(const uint8_t *ip, uint32_t hdr_len)
 	return sum % 0xffff == 0;
 }
 
-/* RFC 1122 3.2.1.3: what never is a source: 0.0.0.0, 127/8, multicast 224/4, 240/4 and up. */
+/* RFC 1122 3.2.1.3: what never is a source: 0/8, 127/8, multicast 224/4, 240/4 and up. */
 static inline bool
 ip4_src_ok(wire_be32 addr)
 {
 	const uint32_t host = WIRE_BE32(addr);
 
-	return host != 0 && host < 0xe0000000 && host >> 24 != 127;
+	return host >> 24 != 0 && host < 0xe0000000 && host >> 24 != 127;
 }
 
 /* RFC 1122 3.2.1.3 (a), (g): what never is a destination on a wire: 0.0.0.0, 127/8. */

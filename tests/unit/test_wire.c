@@ -274,7 +274,10 @@ static const struct row rows[] = {
 
 	/* 14. */
 	{"source 0.0.0.0", "RFC 1122 3.2.1.3 (a)", UDP, {{IP4(src), 0}}, ALL, DROP(IP_SRC)},
-	{"source 0.0.0.1", "RFC 1122 3.2.1.3", UDP, {{IP4(src), 1}}, ALL, OK_UDP},
+	{"source 0.0.0.1", "RFC 1122 3.2.1.3 (b)", UDP, {{IP4(src), 1}}, ALL, DROP(IP_SRC)},
+	{"source 0.255.255.255", "RFC 1122 3.2.1.3 (b)",
+	 UDP, {{IP4(src), 0x00ffffff}}, ALL, DROP(IP_SRC)},
+	{"source 1.0.0.0", "RFC 1122 3.2.1.3", UDP, {{IP4(src), 0x01000000}}, ALL, OK_UDP},
 	{"source 126.255.255.255", "RFC 1122 3.2.1.3", UDP, {{IP4(src), 0x7effffff}}, ALL, OK_UDP},
 	{"source 127.0.0.0", "RFC 1122 3.2.1.3 (g)",
 	 UDP, {{IP4(src), 0x7f000000}}, ALL, DROP(IP_SRC)},
@@ -858,7 +861,7 @@ reference_reason(const struct reference *r, struct wire_view *v)
 	if (number(r, 20, 2) / 8192 % 2 == 1 || number(r, 20, 2) % 8192 != 0)
 		return WEIR_DROP_IP_FRAG;
 	src = number(r, 26, 4);
-	if (src == 0 || r->byte[26] == 127 || r->byte[26] >= 224)
+	if (r->byte[26] == 0 || r->byte[26] == 127 || r->byte[26] >= 224)
 		return WEIR_DROP_IP_SRC;
 	dst = number(r, 30, 4);
 	if (dst == 0 || r->byte[30] == 127)
