@@ -42,8 +42,9 @@ weir_hint(struct weir_stack *stack, uint64_t now_ns)
 	if (new_oversize != 0)
 		WEIR_LOG(WARNING,
 			 "%" PRIu64 " frames longer than the MTU were dropped (eth_oversize): the "
-			 "sender's segmentation offloads or MTU do not fit; on its interface run: "
-			 "ethtool -K DEV gso off tso off ufo off",
+			 "sender's segmentation offloads or MTU do not fit (on its interface run: "
+			 "ethtool -K DEV gso off tso off ufo off), or the device puts fragments "
+			 "together (net_af_packet)",
 			 new_oversize);
 	weir_count(&h->partial, new_partial);
 	weir_count(&h->oversize, new_oversize);

@@ -118,6 +118,7 @@ struct weir_hold {
 	uint32_t neigh; /* index + 1; 0: slot unused */
 	uint16_t port;
 	uint16_t n;
+	uint8_t version; /* of the neighbour's entry: it may be reused for another address */
 	uint64_t since_ns;
 	struct rte_mbuf *head, *tail; /* linked by weir_meta(m)->next */
 };
@@ -143,7 +144,7 @@ struct weir_lcore {
 	int16_t worker;       /* worker index, -1 */
 	uint8_t kind;         /* enum weir_lcore_kind */
 	bool in_turn;
-	bool pressure; /* pool at its reserve: deliver nothing this turn */
+	bool pressure; /* pool at its reserve: deliver nothing of this burst */
 	uint8_t n_holds;
 	uint16_t n_rxq;
 	uint16_t dirty;     /* ports with a non-empty batch, one bit each */
@@ -232,7 +233,7 @@ struct weir_meta {
 	struct rte_mbuf *next; /* next datagram of a queue (m->next is the next segment) */
 	uint64_t time_ns;      /* arrival */
 	uint32_t truesize;     /* bytes charged */
-	uint32_t drops;        /* receiver's drop count at enqueue */
+	uint32_t drops;        /* receiver's drop count: see recvq.h */
 };
 
 extern int weir_meta_offset;

@@ -19,7 +19,8 @@ enum weir_mesh_kind {
 	WEIR_MESH_TX = 0, /* frame, m->port = weir port: put on that port's queue */
 	WEIR_MESH_RX = 1, /* frame, m->port = weir port: process as received */
 	WEIR_MESH_MSG = 2,
-	WEIR_MESH_HOLD = 3, /* frame to hold: meta->truesize is the neighbour's index */
+	WEIR_MESH_HOLD =
+		3, /* frame to hold: meta->truesize, drops: the neighbour's index, version */
 };
 
 enum weir_mesh_msg {

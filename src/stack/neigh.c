@@ -326,11 +326,12 @@ hold_release(struct weir_lcore *lc, struct weir_hold *h, uint64_t word)
 	struct rte_mbuf *m = h->head;
 	uint8_t mac[WIRE_ETH_ALEN];
 	unsigned int n = h->n;
+	bool ready = usable(word) && WEIR_NEIGH_VERSION(word) == h->version;
 
 	*h = (struct weir_hold){0};
 	lc->n_holds--;
 	weir_count(&lc->c.tx_held_out, n);
-	if (!usable(word)) {
+	if (!ready) {
 		weir_drop_list(lc, WEIR_DROP_NEIGH_FAILED, m);
 		return;
 	}
@@ -349,7 +350,7 @@ hold_release(struct weir_lcore *lc, struct weir_hold *h, uint64_t word)
 
 /* The slot for a neighbour; when all are taken the longest waiting one gives way. */
 static struct weir_hold *
-hold_slot(struct weir_lcore *lc, const struct weir_port *port, uint32_t index)
+hold_slot(struct weir_lcore *lc, const struct weir_port *port, uint32_t index, uint8_t version)
 {
 	struct weir_hold *empty = NULL;
 	struct weir_hold *oldest = &lc->holds[0];
@@ -357,7 +358,7 @@ hold_slot(struct weir_lcore *lc, const struct weir_port *port, uint32_t index)
 	for (unsigned int i = 0; i < WEIR_HOLDS; i++) {
 		struct weir_hold *h = &lc->holds[i];
 
-		if (h->neigh == index + 1)
+		if (h->neigh == index + 1 && h->version == version)
 			return h;
 		if (h->neigh == 0 && empty == NULL)
 			empty = h;
@@ -370,30 +371,23 @@ hold_slot(struct weir_lcore *lc, const struct weir_port *port, uint32_t index)
 		lc->n_holds--;
 		empty = oldest;
 	}
-	*empty =
-		(struct weir_hold){.neigh = index + 1, .port = port->index, .since_ns = lc->now_ns};
+	*empty = (struct weir_hold){.neigh = index + 1,
+				    .port = port->index,
+				    .version = version,
+				    .since_ns = lc->now_ns};
 	lc->n_holds++;
 	return empty;
 }
 
-void
-weir_neigh_hold(struct weir_lcore *lc, const struct weir_port *port, uint32_t index,
-		struct rte_mbuf *m)
+static void
+hold(struct weir_lcore *lc, const struct weir_port *port, uint32_t index, uint8_t version,
+     struct rte_mbuf *m)
 {
 	struct weir_neigh *n = &lc->stack->neigh[index];
-	struct weir_hold *h;
+	struct weir_hold *h = hold_slot(lc, port, index, version);
 	uint64_t word;
 
 	weir_meta(m)->next = NULL;
-	if (lc->kind != WEIR_LC_WORKER) {
-		/* No turn of its own in which to look after it: the queue's owner holds it. */
-		m->port = port->index;
-		weir_meta(m)->truesize = index;
-		if (weir_mesh_frames(lc, lc->txb[port->index].owner, WEIR_MESH_HOLD, &m, 1) == 0)
-			weir_drop(lc, WEIR_DROP_MESH_FULL_TX, m);
-		return;
-	}
-	h = hold_slot(lc, port, index);
 	weir_count(&lc->c.tx_held_in, 1);
 	if (h->tail != NULL)
 		weir_meta(h->tail)->next = m;
@@ -414,8 +408,32 @@ weir_neigh_hold(struct weir_lcore *lc, const struct weir_port *port, uint32_t in
 	 */
 	atomic_fetch_or(&n->waiters, UINT64_C(1) << lc->slot);
 	word = atomic_load(&n->word);
-	if (WEIR_NEIGH_STATE(word) != WEIR_NEIGH_INCOMPLETE)
+	if (WEIR_NEIGH_STATE(word) != WEIR_NEIGH_INCOMPLETE || WEIR_NEIGH_VERSION(word) != version)
 		hold_release(lc, h, word);
+}
+
+void
+weir_neigh_hold(struct weir_lcore *lc, const struct weir_port *port, uint32_t index,
+		struct rte_mbuf *m)
+{
+	uint8_t version = WEIR_NEIGH_VERSION(weir_neigh_word(lc->stack, index));
+
+	if (lc->kind == WEIR_LC_WORKER) {
+		hold(lc, port, index, version, m);
+		return;
+	}
+	/* No turn of its own in which to look after it: the queue's owner holds it. */
+	m->port = port->index;
+	weir_meta(m)->truesize = index;
+	weir_meta(m)->drops = version;
+	if (weir_mesh_frames(lc, lc->txb[port->index].owner, WEIR_MESH_HOLD, &m, 1) == 0)
+		weir_drop(lc, WEIR_DROP_MESH_FULL_TX, m);
+}
+
+void
+weir_neigh_hold_for(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m)
+{
+	hold(lc, port, weir_meta(m)->truesize, (uint8_t)weir_meta(m)->drops, m);
 }
 
 void
@@ -426,10 +444,10 @@ weir_neigh_changed(struct weir_lcore *lc, uint32_t index)
 	if (index >= lc->stack->nctl->n)
 		return;
 	word = weir_neigh_word(lc->stack, index);
-	if (WEIR_NEIGH_STATE(word) == WEIR_NEIGH_INCOMPLETE)
-		return;
 	for (unsigned int i = 0; i < WEIR_HOLDS; i++)
-		if (lc->holds[i].neigh == index + 1)
+		if (lc->holds[i].neigh == index + 1 &&
+		    (WEIR_NEIGH_STATE(word) != WEIR_NEIGH_INCOMPLETE ||
+		     WEIR_NEIGH_VERSION(word) != lc->holds[i].version))
 			hold_release(lc, &lc->holds[i], word);
 }
 
@@ -620,9 +638,9 @@ weir_neigh_tick(struct weir_lcore *lc)
 
 /* ---- control ---- */
 
-int
-weir_neigh_set(struct weir_stack *stack, const struct weir_port *port, const union weir_ip *ip,
-	       uint8_t family, const uint8_t *mac)
+static int
+set(struct weir_stack *stack, const struct weir_port *port, const union weir_ip *ip, uint8_t family,
+    const uint8_t *mac, enum weir_neigh_state state)
 {
 	struct weir_lcore *lc = stack->ctl_lcore;
 	int ret = 0;
@@ -642,12 +660,37 @@ weir_neigh_set(struct weir_stack *stack, const struct weir_port *port, const uni
 		if (i == 0)
 			ret = -ENOSPC;
 		else
-			set_state(&stack->neigh[i - 1], mac, WEIR_NEIGH_PERMANENT);
+			set_state(&stack->neigh[i - 1], mac, state);
 	}
 	table_unlock(stack->nctl);
 	if (ret == 0)
 		notify(lc, i - 1);
 	return ret;
+}
+
+int
+weir_neigh_set(struct weir_stack *stack, const struct weir_port *port, const union weir_ip *ip,
+	       uint8_t family, const uint8_t *mac)
+{
+	return set(stack, port, ip, family, mac, WEIR_NEIGH_PERMANENT);
+}
+
+void
+weir_neigh_restore(struct weir_stack *stack, const struct weir_port *port, const union weir_ip *ip,
+		   uint8_t family, enum weir_neigh_state state, const uint8_t *mac)
+{
+	switch (state) {
+	case WEIR_NEIGH_PERMANENT:
+		(void)set(stack, port, ip, family, mac, WEIR_NEIGH_PERMANENT);
+		break;
+	case WEIR_NEIGH_REACHABLE:
+	case WEIR_NEIGH_STALE:
+	case WEIR_NEIGH_PROBE:
+		(void)set(stack, port, ip, family, mac, WEIR_NEIGH_STALE);
+		break;
+	default:
+		(void)set(stack, port, ip, family, NULL, WEIR_NEIGH_FREE);
+	}
 }
 
 void

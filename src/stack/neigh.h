@@ -30,7 +30,8 @@ enum weir_neigh_state {
 };
 
 /* word = MAC (48 bits) << 16 | version << 8 | state */
-#define WEIR_NEIGH_STATE(word) ((enum weir_neigh_state)((word)&0xff))
+#define WEIR_NEIGH_STATE(word)   ((enum weir_neigh_state)((word)&0xff))
+#define WEIR_NEIGH_VERSION(word) ((uint8_t)((word) >> 8))
 
 struct weir_neigh {
 	/* Read by every sender, written on a change of state only. */
@@ -81,6 +82,9 @@ enum weir_neigh_use weir_neigh_use(struct weir_lcore *lc, const struct weir_port
 void weir_neigh_hold(struct weir_lcore *lc, const struct weir_port *port, uint32_t index,
 		     struct rte_mbuf *m);
 
+/* The same for a frame that an attached thread has handed over (WEIR_MESH_HOLD). */
+void weir_neigh_hold_for(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m);
+
 /* An entry's state has changed: send or drop what this lcore holds for it. */
 void weir_neigh_changed(struct weir_lcore *lc, uint32_t index);
 
@@ -101,6 +105,11 @@ void weir_neigh_tick(struct weir_lcore *lc);
 /* Control: a permanent entry; -ENOSPC. mac NULL: remove the entry; -ENOENT. */
 int weir_neigh_set(struct weir_stack *stack, const struct weir_port *port, const union weir_ip *ip,
 		   uint8_t family, const uint8_t *mac);
+
+/* Control: undo the above. What had a MAC has it again, asked for at its next use; else no entry. */
+void weir_neigh_restore(struct weir_stack *stack, const struct weir_port *port,
+			const union weir_ip *ip, uint8_t family, enum weir_neigh_state state,
+			const uint8_t *mac);
 
 /* Control: forget all entries of a port (it goes away). */
 void weir_neigh_flush_port(struct weir_stack *stack, uint16_t port);

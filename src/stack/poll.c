@@ -83,7 +83,7 @@ mesh_words(struct weir_lcore *lc, const uint64_t *word, unsigned int n)
 			break;
 		case WEIR_MESH_HOLD:
 			weir_count(&lc->c.mesh_tx_out, 1);
-			weir_neigh_hold(lc, port_of(lc, m), weir_meta(m)->truesize, m);
+			weir_neigh_hold_for(lc, port_of(lc, m), m);
 			break;
 		case WEIR_MESH_MSG:
 			mesh_message(lc, word[i]);
@@ -177,8 +177,6 @@ weir_poll(struct weir_lcore *lc)
 		if (n == 0)
 			continue;
 		work += n;
-		/* Per burst: are there buffers left for more than the rings need? */
-		lc->pressure = weir_pool_low(lc->stack);
 		weir_rx_burst(lc, rxq->port, m, n, false);
 	}
 	work += weir_poll_mesh(lc);
@@ -237,7 +235,6 @@ weir_input(struct weir_lcore *lc, unsigned int port, struct rte_mbuf **mbufs, un
 	if (n == 0)
 		return;
 	lc->now_ns = weir_clock_ns();
-	lc->pressure = weir_pool_low(lc->stack);
 	for (unsigned int done = 0; done < n; done += WEIR_MAX_BURST)
 		weir_rx_burst(lc, lc->stack->ports[port], mbufs + done,
 			      RTE_MIN(n - done, (unsigned int)WEIR_MAX_BURST), false);
