@@ -75,7 +75,8 @@ probe(const struct weir_socktab *tab, const struct weir_key *key, uint64_t hash)
 }
 
 static inline struct weir_socket *
-lookup(const struct weir_stack *stack, const struct weir_socktab *tab, const struct weir_key *key)
+lookup_once(const struct weir_stack *stack, const struct weir_socktab *tab,
+	    const struct weir_key *key)
 {
 	struct weir_key k = *key;
 	struct weir_socket *sk;
@@ -96,6 +97,36 @@ lookup(const struct weir_stack *stack, const struct weir_socktab *tab, const str
 	}
 	k.local = (union weir_ip){.w = {0, 0}};
 	return probe(tab, &k, key_hash(stack, &k));
+}
+
+static inline uint32_t
+removed(const struct weir_socktab *tab)
+{
+	/* Pairs with the release in weir_socktab_remove: the replacement is in sight. */
+	return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&tab->n_removed,
+				    memory_order_acquire);
+}
+
+/*
+ * A socket that changes its name has its new entry put in before the old one is taken out. A reader that
+ * passed the new place before and the old one after would miss both: it sees that something was taken
+ * out meanwhile, and looks again.
+ */
+static inline struct weir_socket *
+lookup(const struct weir_stack *stack, const struct weir_socktab *tab, const struct weir_key *key)
+{
+	struct weir_socket *sk;
+	uint32_t before;
+
+	do {
+		before = removed(tab);
+		sk = lookup_once(stack, tab, key);
+		if (likely(sk != NULL))
+			return sk;
+		/* Keeps the probes above before the load below. */
+		atomic_thread_fence(memory_order_acquire);
+	} while (unlikely(removed(tab) != before));
+	return NULL;
 }
 
 struct weir_socket *
@@ -219,9 +250,14 @@ weir_socktab_remove(struct weir_stack *stack, struct weir_sockent *ent)
 
 	while (atomic_load_explicit(&tab->slot[i].ent, memory_order_relaxed) != ent)
 		i = (i + 1) & tab->mask;
+	/* Before the entry goes. Release: pairs with removed(), who sees it sees what came before. */
+	atomic_store_explicit(&tab->n_removed,
+			      atomic_load_explicit(&tab->n_removed, memory_order_relaxed) + 1,
+			      memory_order_release);
 	atomic_store_explicit(&tab->slot[i].ent, &tombstone, memory_order_release);
+	/* Release: a reader that skips a kind for its count of 0 sees n_removed by then. */
 	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) - 1,
-			      memory_order_relaxed);
+			      memory_order_release);
 	tab->used--;
 	tab->dead++;
 	weir_rcu_free(stack, ent);

@@ -41,6 +41,8 @@ struct weir_sockslot {
 struct weir_socktab {
 	uint64_t mask;
 	_Atomic uint32_t n_connected, n_addr, n_any;
+	_Atomic uint32_t
+		n_removed;   /* entries taken out so far: a miss across a change looks again */
 	uint32_t used, dead; /* control only: live entries, tombstones */
 	struct weir_sockslot slot[];
 };
