@@ -72,33 +72,42 @@ weir_mbuf_pull(struct rte_mbuf *m, uint32_t len, struct rte_mempool *pool)
 	return head;
 }
 
+/* Cut what is left of `off` from the front of a segment, then all beyond what is left of `len`. */
+static void
+window_segment(struct rte_mbuf *seg, uint32_t *off, uint32_t *len)
+{
+	uint32_t cut = RTE_MIN(*off, (uint32_t)seg->data_len);
+
+	seg->data_off = (uint16_t)(seg->data_off + cut);
+	seg->data_len = (uint16_t)RTE_MIN((uint32_t)seg->data_len - cut, *len);
+	*off -= cut;
+	*len -= seg->data_len;
+}
+
 void
 weir_mbuf_window_chained(struct rte_mbuf *m, uint32_t off, uint32_t len)
 {
-	struct rte_mbuf *seg = m;
-	uint16_t segs = 0;
+	struct rte_mbuf *last = m; /* of those that stay */
+	struct rte_mbuf *seg = m->next;
 
 	m->pkt_len = len;
-	for (;;) {
-		uint32_t cut = RTE_MIN(off, (uint32_t)seg->data_len);
+	m->nb_segs = 1;
+	window_segment(m, &off, &len);
+	while (seg != NULL) {
+		struct rte_mbuf *next = seg->next;
 
-		seg->data_off = (uint16_t)(seg->data_off + cut);
-		seg->data_len = (uint16_t)(seg->data_len - cut);
-		off -= cut;
-		if (off == 0 && seg->data_len > len)
-			seg->data_len = (uint16_t)len;
-		if (off == 0)
-			len -= seg->data_len;
-		segs++;
-		if ((off == 0 && len == 0) || seg->next == NULL)
-			break;
-		seg = seg->next;
+		window_segment(seg, &off, &len);
+		if (seg->data_len != 0) {
+			last->next = seg;
+			last = seg;
+			m->nb_segs++;
+		} else { /* devices refuse to send an empty segment */
+			seg->next = NULL;
+			weir_mbuf_discard(seg);
+		}
+		seg = next;
 	}
-	if (seg->next != NULL) {
-		weir_mbuf_discard(seg->next);
-		seg->next = NULL;
-	}
-	m->nb_segs = segs;
+	last->next = NULL;
 }
 
 uint32_t
