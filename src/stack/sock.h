@@ -22,6 +22,7 @@ struct weir_socket {
 	uint16_t lport;        /* network order, 0: unbound */
 	uint8_t ttl, tos;
 	bool broadcast;
+	bool bound_group;     /* to a broadcast address: a filter, not a source */
 	bool default_ttl_tos; /* the route's template holds already */
 	/* Written when an ICMP error comes, by the owner. */
 	_Atomic int32_t error; /* positive errno */

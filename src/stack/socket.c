@@ -185,6 +185,7 @@ hash_bound(struct weir_socket *sk, const union weir_ip *ip, uint16_t port)
 	int ret;
 
 	sk->bound = *ip;
+	sk->bound_group = !any(ip) && weir_local4(sk->stack, ip->v4) == WEIR_LOCAL_BROADCAST;
 	ret = weir_socktab_insert(sk->stack, &key, sk, &ent);
 	if (ret != 0) {
 		sk->bound = (union weir_ip){.w = {0, 0}};
@@ -279,9 +280,12 @@ static int
 connect_locked(struct weir_socket *sk, const struct weir_addr *peer)
 {
 	const struct weir_local *mine = weir_local_find(sk->stack, &peer->ip, WEIR_IPV4);
+	static const union weir_ip none;
+	const struct weir_socket *other;
 	const struct weir_route *r;
 	struct weir_sockent *ent;
 	struct weir_key key;
+	bool bound_here = false;
 	bool bcast =
 		peer->ip.v4 == 0xffffffff || (mine != NULL && mine->kind == WEIR_LOCAL_BROADCAST);
 	int ret;
@@ -290,25 +294,29 @@ connect_locked(struct weir_socket *sk, const struct weir_addr *peer)
 		return -EACCES;
 	r = weir_route_lookup(sk->stack, &peer->ip, WEIR_IPV4);
 	if (r == NULL || (mine != NULL && mine->kind == WEIR_LOCAL_UNICAST) ||
-	    (any(&sk->bound) && !r->has_src))
+	    (!sk->addr_explicit && !r->has_src))
 		return -ENETUNREACH;
 	if (sk->lport == 0) {
-		static const union weir_ip none;
-
 		ret = bind_locked(sk, &none, 0, -EAGAIN);
 		if (ret != 0)
 			return ret;
+		bound_here = true;
 	}
-	key = (struct weir_key){.local = any(&sk->bound) ? r->src : sk->bound,
+	/* An address that was not the caller's choice may change with the peer; the port stays. */
+	key = (struct weir_key){.local = sk->addr_explicit ? sk->bound : r->src,
 				.peer = peer->ip,
 				.lport = sk->lport,
 				.pport = peer->port,
 				.family = WEIR_IPV4};
-	if (weir_socktab_exact(sk->stack, &key) != NULL)
-		return -EADDRINUSE;
-	ret = weir_socktab_insert(sk->stack, &key, sk, &ent);
-	if (ret != 0)
+	other = weir_socktab_exact(sk->stack, &key);
+	if (other == sk) /* the same peer again */
+		return 0;
+	ret = other != NULL ? -EADDRINUSE : weir_socktab_insert(sk->stack, &key, sk, &ent);
+	if (ret != 0) {
+		if (bound_here)
+			unhash(sk);
 		return ret;
+	}
 	weir_socktab_remove(sk->stack, sk->ent);
 	sk->ent = ent;
 	sk->bound = key.local;
@@ -328,14 +336,7 @@ weir_socket_connect(struct weir_socket *sk, const struct weir_addr *peer)
 	if (peer->port == 0 || any(&peer->ip))
 		return -EINVAL;
 	weir_ctl_lock(sk->stack);
-	if (weir_sock_connected(sk) && !sk->addr_explicit) {
-		/* The source may change with the peer: as if never connected. */
-		ret = disconnect_locked(sk);
-		if (ret == 0)
-			ret = connect_locked(sk, peer);
-	} else {
-		ret = connect_locked(sk, peer);
-	}
+	ret = connect_locked(sk, peer);
 	weir_ctl_unlock(sk->stack);
 	return ret;
 }
