@@ -52,6 +52,14 @@ write_headers(const struct weir_port *port, uint8_t *p, const uint8_t *dst_mac, 
 	ip->csum = wire_ip4_csum(ip, WIRE_IP4_MIN);
 }
 
+/* May the first segment's bytes be changed? Not while somebody else can see them. */
+static bool
+ours_alone(const struct rte_mbuf *m)
+{
+	return rte_mbuf_refcnt_read(m) == 1 && !RTE_MBUF_CLONED(m) &&
+	       (!RTE_MBUF_HAS_EXTBUF(m) || rte_mbuf_ext_refcnt_read(m->shinfo) == 1);
+}
+
 /* Turn the request into its reply, in place (RFC 792, RFC 1122 3.2.2.6). */
 static void
 echo_reply(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m,
@@ -62,7 +70,7 @@ echo_reply(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf 
 	uint8_t tos;
 	uint8_t *p;
 
-	if (rte_mbuf_refcnt_read(m) != 1 || (!port->tx_multi_seg && m->nb_segs > 1)) {
+	if (!ours_alone(m) || (!port->tx_multi_seg && m->nb_segs > 1)) {
 		struct rte_mbuf *one = weir_mbuf_flatten(m, lc->stack->pool);
 
 		if (one == NULL) {
@@ -85,9 +93,14 @@ echo_reply(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf 
 	write_headers(port, p, mac, v->dst4, v->src4, tos, (uint16_t)v->l3_payload);
 	icmp = (struct wire_icmp *)(void *)(p + WIRE_ETH_LEN + WIRE_IP4_MIN);
 	icmp->type = WIRE_ICMP_ECHO_REPLY;
-	/* RFC 1624: the type went from 8 to 0, nothing else changed. */
+	/*
+	 * RFC 1624: the type went from 8 to 0, nothing else changed. 0 comes out also where nothing but
+	 * zeros is left to sum, whose checksum is ffff; that is as good in the other case.
+	 */
 	icmp->csum = (wire_be16)~wire_fold((uint64_t)(uint16_t)~icmp->csum +
 					   (uint16_t)~WIRE_BE16(WIRE_ICMP_ECHO << 8));
+	if (icmp->csum == 0)
+		icmp->csum = 0xffff;
 	m->ol_flags &= RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
 	m->tx_offload = 0;
 	weir_count(&lc->c.rx_consumed[WEIR_PROTO_ICMP], 1);
@@ -119,8 +132,9 @@ error_input(struct weir_lcore *lc, struct rte_mbuf *m, const struct wire_view *v
 	}
 	ip = (const struct wire_ip4 *)(const void *)q;
 	ihl = (ip->ver_ihl & 0xfu) * 4;
+	/* Only a first (or only) fragment has a UDP header to go by. */
 	if (ip->ver_ihl >> 4 != 4 || ihl < WIRE_IP4_MIN || ihl + WIRE_UDP_LEN > len ||
-	    ip->proto != WIRE_PROTO_UDP) {
+	    ip->proto != WIRE_PROTO_UDP || (ip->frag & WIRE_BE16(0x1fff)) != 0) {
 		weir_drop(lc, WEIR_DROP_ICMP_QUOTE, m);
 		return;
 	}
