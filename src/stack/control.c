@@ -257,30 +257,34 @@ route_index(const struct weir_control *c, const struct weir_addr *prefix, uint8_
 	return -1;
 }
 
+/* At place i, those from there on move up: of two addresses the first is preferred. */
 static int
-list_addr_add(struct weir_control *c, const struct weir_ctl_op *op)
+list_addr_add(struct weir_control *c, const struct weir_ctl_op *op, size_t i)
 {
 	int ret = grow((void **)&c->addr, c->n_addr, &c->cap_addr, sizeof(*c->addr));
 
-	if (ret == 0) {
-		c->addr[c->n_addr] =
-			(struct weir_ctl_addr){op->addr, op->prefix_bits, (uint16_t)op->port};
-		c->addr[c->n_addr++].addr.port = 0;
-	}
-	return ret;
+	if (ret != 0)
+		return ret;
+	memmove(&c->addr[i + 1], &c->addr[i], (c->n_addr - i) * sizeof(*c->addr));
+	c->addr[i] = (struct weir_ctl_addr){op->addr, op->prefix_bits, (uint16_t)op->port};
+	c->addr[i].addr.port = 0;
+	c->n_addr++;
+	return 0;
 }
 
 static int
-list_route_add(struct weir_control *c, const struct weir_ctl_op *op)
+list_route_add(struct weir_control *c, const struct weir_ctl_op *op, size_t i)
 {
 	int ret = grow((void **)&c->route, c->n_route, &c->cap_route, sizeof(*c->route));
 
-	if (ret == 0) {
-		c->route[c->n_route] = (struct weir_ctl_route){op->addr, op->gateway,
-							       op->prefix_bits, (uint16_t)op->port};
-		c->route[c->n_route++].prefix.port = 0;
-	}
-	return ret;
+	if (ret != 0)
+		return ret;
+	memmove(&c->route[i + 1], &c->route[i], (c->n_route - i) * sizeof(*c->route));
+	c->route[i] =
+		(struct weir_ctl_route){op->addr, op->gateway, op->prefix_bits, (uint16_t)op->port};
+	c->route[i].prefix.port = 0;
+	c->n_route++;
+	return 0;
 }
 
 static void
@@ -301,6 +305,7 @@ list_route_del(struct weir_control *c, int i)
 
 /* What an operation replaced, so that it can be undone. */
 struct undo {
+	size_t index;             /* ADDR_DEL, ROUTE_DEL: place in the list */
 	uint8_t bits;             /* ADDR_DEL */
 	struct weir_addr gateway; /* ROUTE_DEL */
 	unsigned int port;
@@ -339,6 +344,8 @@ static int
 apply_one(struct weir_stack *stack, struct weir_ctl_op *op, struct undo *u, bool *rebuild,
 	  struct weir_error *err)
 {
+	const char *at = op->origin != NULL ? op->origin : "";
+	const char *sep = op->origin != NULL ? ": " : "";
 	struct weir_control *c = stack->control;
 	int ret;
 	int i;
@@ -347,9 +354,9 @@ apply_one(struct weir_stack *stack, struct weir_ctl_op *op, struct undo *u, bool
 	case WEIR_CTL_PORT_ADD:
 		if (atomic_load(&stack->running))
 			return weir_error_set(err, -EBUSY,
-					      "device: %s: ports are added while the stack is "
+					      "%s%sdevice: %s: ports are added while the stack is "
 					      "stopped",
-					      op->port_conf.device);
+					      at, sep, op->port_conf.device);
 		ret = weir_port_attach(stack, &op->port_conf, op->origin, err);
 		if (ret < 0)
 			return ret;
@@ -361,15 +368,15 @@ apply_one(struct weir_stack *stack, struct weir_ctl_op *op, struct undo *u, bool
 			return ret;
 		if (atomic_load(&stack->running))
 			return weir_error_set(err, -EBUSY,
-					      "port: %u: ports are removed while the stack is "
+					      "%s%sport: %u: ports are removed while the stack is "
 					      "stopped",
-					      op->port);
+					      at, sep, op->port);
 		*rebuild = true;
 		return port_remove(stack, op->port);
 	case WEIR_CTL_ADDR_ADD:
 		ret = check_addr_add(stack, op, err);
 		if (ret == 0)
-			ret = list_addr_add(c, op);
+			ret = list_addr_add(c, op, c->n_addr);
 		*rebuild = true;
 		return ret;
 	case WEIR_CTL_ADDR_DEL:
@@ -377,6 +384,7 @@ apply_one(struct weir_stack *stack, struct weir_ctl_op *op, struct undo *u, bool
 		if (i < 0)
 			return refuse(err, op, -ENOENT, "address", &op->addr,
 				      "is not an address of that port");
+		u->index = (size_t)i;
 		u->bits = c->addr[i].bits;
 		list_addr_del(c, i);
 		*rebuild = true;
@@ -384,7 +392,7 @@ apply_one(struct weir_stack *stack, struct weir_ctl_op *op, struct undo *u, bool
 	case WEIR_CTL_ROUTE_ADD:
 		ret = check_route_add(stack, op, err);
 		if (ret == 0)
-			ret = list_route_add(c, op);
+			ret = list_route_add(c, op, c->n_route);
 		*rebuild = true;
 		return ret;
 	case WEIR_CTL_ROUTE_DEL:
@@ -392,6 +400,7 @@ apply_one(struct weir_stack *stack, struct weir_ctl_op *op, struct undo *u, bool
 		if (i < 0)
 			return refuse(err, op, -ENOENT, "prefix", &op->addr,
 				      "has no route that was added");
+		u->index = (size_t)i;
 		u->gateway = c->route[i].gateway;
 		u->port = c->route[i].port;
 		list_route_del(c, i);
@@ -430,7 +439,7 @@ undo_one(struct weir_stack *stack, struct weir_ctl_op *op, const struct undo *u)
 		break;
 	case WEIR_CTL_ADDR_DEL: /* there is room: one was just taken out */
 		back.prefix_bits = u->bits;
-		(void)list_addr_add(c, &back);
+		(void)list_addr_add(c, &back, u->index);
 		break;
 	case WEIR_CTL_ROUTE_ADD:
 		list_route_del(c, route_index(c, &op->addr, op->prefix_bits));
@@ -438,13 +447,12 @@ undo_one(struct weir_stack *stack, struct weir_ctl_op *op, const struct undo *u)
 	case WEIR_CTL_ROUTE_DEL:
 		back.gateway = u->gateway;
 		back.port = u->port;
-		(void)list_route_add(c, &back);
+		(void)list_route_add(c, &back, u->index);
 		break;
 	case WEIR_CTL_NEIGH_ADD:
 	case WEIR_CTL_NEIGH_DEL:
-		/* What was learned is learned again; what control set comes back. */
-		(void)weir_neigh_set(stack, stack->ports[op->port], &op->addr.ip, op->addr.family,
-				     u->neigh == WEIR_NEIGH_PERMANENT ? u->mac : NULL);
+		weir_neigh_restore(stack, stack->ports[op->port], &op->addr.ip, op->addr.family,
+				   u->neigh, u->mac);
 		break;
 	case WEIR_CTL_PORT_REMOVE: /* never undone: only allowed as the last operation */
 		break;
@@ -461,10 +469,12 @@ apply_locked(struct weir_stack *stack, struct weir_ctl_op *ops, unsigned int n, 
 
 	for (done = 0; done < n && ret == 0; done++) {
 		if (ops[done].kind == WEIR_CTL_PORT_REMOVE && done + 1 != n)
-			ret = weir_error_set(err, -EINVAL,
-					     "port: %u: a removal must be the last operation of a "
-					     "transaction",
-					     ops[done].port);
+			ret = weir_error_set(
+				err, -EINVAL,
+				"%s%sport: %u: a removal must be the last operation of a "
+				"transaction",
+				ops[done].origin != NULL ? ops[done].origin : "",
+				ops[done].origin != NULL ? ": " : "", ops[done].port);
 		else
 			ret = apply_one(stack, &ops[done], &u[done], &rebuild, err);
 		if (ret != 0)
