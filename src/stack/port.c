@@ -11,6 +11,7 @@
 
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 #include <rte_malloc.h>
 
 #include "log.h"
@@ -204,17 +205,21 @@ choose_offloads(struct weir_port *port, const struct rte_eth_dev_info *info,
 	conf->txmode.offloads = port->tx_csum ? tx_csum : 0;
 	if (port->tx_multi_seg)
 		conf->txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-	if (!port->no_offload && (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0)
-		conf->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_RSS_HASH;
 	if (frame_max > data_room && (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) != 0)
 		conf->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SCATTER;
 	conf->rx_adv_conf.rss_conf.rss_hf =
 		info->flow_type_rss_offloads &
 		(RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_UDP);
 	port->rss = port->n_rxq > 1 && conf->rx_adv_conf.rss_conf.rss_hf != 0;
+	/* ethdev delivers a hash in RSS mode only, which one queue is allowed to have, too. */
+	if (conf->rx_adv_conf.rss_conf.rss_hf != 0 && !port->no_offload &&
+	    (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0) {
+		conf->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_RSS_HASH;
+		conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+	}
 	if (port->rss)
 		conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-	else
+	else if (conf->rxmode.mq_mode == RTE_ETH_MQ_RX_NONE)
 		conf->rx_adv_conf.rss_conf.rss_hf = 0;
 }
 
@@ -341,7 +346,11 @@ weir_port_start(struct weir_stack *stack, struct weir_port *port, struct weir_er
 		weir_port_stop(port);
 		return fail(port, "macaddr_get", ret, err);
 	}
-	memcpy(port->parse.mac, mac.addr_bytes, WIRE_ETH_ALEN);
+	/* A device without an address (net_ring) gets one, for good, so that two of them can talk. */
+	if (!rte_is_zero_ether_addr(&mac))
+		memcpy(port->parse.mac, mac.addr_bytes, WIRE_ETH_ALEN);
+	else if (port->parse.mac[0] == 0)
+		rte_eth_random_addr(port->parse.mac);
 	port->parse.max_frame = (uint32_t)port->mtu + WIRE_ETH_LEN;
 	return 0;
 }
