@@ -169,6 +169,9 @@ check_conf(const struct weir_stack_conf *c, struct weir_error *err)
 	return 0;
 }
 
+/* Never read; volatile, so that the reference is there for who looks for leaks. */
+static char *volatile eal_args;
+
 int
 weir_eal_start(const char *args)
 {
@@ -177,6 +180,7 @@ weir_eal_start(const char *args)
 	char *text;
 	char *save;
 	int argc = 1;
+	int ret;
 
 	text = strdup(args != NULL && args[0] != '\0' ? args : def);
 	if (text == NULL)
@@ -189,8 +193,14 @@ weir_eal_start(const char *args)
 		}
 		argv[argc++] = p;
 	}
-	/* EAL keeps pointers into its arguments: text lives as long as the process. */
-	if (rte_eal_init(argc, argv) >= 0 || rte_errno == EALREADY)
+	ret = rte_eal_init(argc, argv);
+	if (ret < 0 && rte_errno == EALREADY) {
+		free(text);
+		return 0;
+	}
+	/* EAL keeps pointers into its arguments, also when it fails: they live as long as the process. */
+	eal_args = text;
+	if (ret >= 0)
 		return 0;
 	return rte_errno != 0 ? -rte_errno : -EIO;
 }
@@ -451,7 +461,8 @@ make_pool(struct weir_stack *stack, struct weir_error *err)
 		c->old_pools[c->n_old_pools++] = stack->pool;
 		stack->pool = NULL;
 	}
-	snprintf(name, sizeof(name), "%s_%u", stack->name, c->n_old_pools);
+	/* No name of a stack has a dot: "a" and "a_0" must not meet in the memzones of a pool. */
+	snprintf(name, sizeof(name), "%s.%u", stack->name, c->n_old_pools);
 	stack->pool =
 		rte_pktmbuf_pool_create(name, size, POOL_CACHE, 0,
 					(uint16_t)(stack->conf.data_room + RTE_PKTMBUF_HEADROOM),
@@ -490,6 +501,7 @@ assign_queues(struct weir_stack *stack)
 			b->owner = queue; /* worker q owns queue q */
 			b->self = i == queue;
 			b->prepare = port->tx_csum;
+			b->stall_ns = 0; /* of an earlier run */
 		}
 	}
 }
@@ -541,6 +553,9 @@ attach(struct weir_stack *stack, struct weir_lcore *lc)
 		return -EBUSY;
 	lc->now_ns = weir_clock_ns();
 	lc->house_ns = lc->now_ns;
+	/* One second's worth at once: the clock may be younger than a second. */
+	lc->icmp_filled_ns = lc->now_ns;
+	lc->icmp_tokens = (uint64_t)stack->conf.icmp_rate * 1000;
 	lc->in_turn = false;
 	lc->idle = 0;
 	lc->send_error = 0;
@@ -626,10 +641,12 @@ weir_worker_call(struct weir_stack *stack, unsigned int worker,
 		return -EAGAIN;
 	}
 	while (atomic_load(&call->state) != WEIR_CALL_DONE) {
-		/* Not begun in time: take it back. Once begun it is waited for. */
-		if (weir_clock_ns() - start >= timeout_ns &&
+		const bool late = weir_clock_ns() - start >= timeout_ns;
+
+		/* Not begun in time, or nobody left to begin: take it back. Begun it is waited for. */
+		if ((late || !atomic_load(&stack->lcores[worker]->attached)) &&
 		    atomic_compare_exchange_strong(&call->state, &waiting, WEIR_CALL_CANCELLED)) {
-			ret = -ETIMEDOUT;
+			ret = late ? -ETIMEDOUT : -ENETDOWN;
 			break;
 		}
 		waiting = WEIR_CALL_WAITING;
