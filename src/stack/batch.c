@@ -50,7 +50,6 @@ flush_to_mesh(struct weir_lcore *lc, struct weir_txb *b)
 static unsigned int
 flush_to_port(struct weir_lcore *lc, struct weir_txb *b)
 {
-	uint32_t len[WEIR_TXB_SIZE];
 	unsigned int n = b->n;
 	unsigned int sent;
 	uint64_t bytes = 0;
@@ -63,10 +62,10 @@ flush_to_port(struct weir_lcore *lc, struct weir_txb *b)
 		}
 	}
 	for (unsigned int i = 0; i < n; i++)
-		len[i] = b->m[i]->pkt_len;
+		bytes += b->m[i]->pkt_len;
 	sent = rte_eth_tx_burst(b->ethdev, b->queue, b->m, (uint16_t)n);
-	for (unsigned int i = 0; i < sent; i++)
-		bytes += len[i];
+	for (unsigned int i = sent; i < n; i++) /* these are still ours */
+		bytes -= b->m[i]->pkt_len;
 	weir_count(&lc->pc[b->port].tx_frames, sent);
 	weir_count(&lc->pc[b->port].tx_bytes, bytes);
 	shift(lc, b, sent);
@@ -99,12 +98,11 @@ flush(struct weir_lcore *lc, struct weir_txb *b)
 }
 
 unsigned int
-weir_batch_room(struct weir_lcore *lc, const struct weir_port *port)
+weir_batch_make_room(struct weir_lcore *lc, const struct weir_port *port)
 {
 	struct weir_txb *b = &lc->txb[port->index];
 
-	if (unlikely(b->n == WEIR_TXB_SIZE))
-		flush(lc, b);
+	flush(lc, b);
 	return WEIR_TXB_SIZE - b->n;
 }
 

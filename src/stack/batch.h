@@ -12,8 +12,17 @@
 
 #include "lcore.h"
 
+/* The batch is full: flush it once. Free places after that. */
+unsigned int weir_batch_make_room(struct weir_lcore *lc, const struct weir_port *port);
+
 /* Free places in the port's batch; flushes once when there is none. */
-unsigned int weir_batch_room(struct weir_lcore *lc, const struct weir_port *port);
+static inline unsigned int
+weir_batch_room(struct weir_lcore *lc, const struct weir_port *port)
+{
+	unsigned int room = WEIR_TXB_SIZE - (unsigned int)lc->txb[port->index].n;
+
+	return likely(room != 0) ? room : weir_batch_make_room(lc, port);
+}
 
 /* Append without asking: the caller has seen room. */
 static inline void
@@ -21,8 +30,9 @@ weir_batch_put(struct weir_lcore *lc, const struct weir_port *port, struct rte_m
 {
 	struct weir_txb *b = &lc->txb[port->index];
 
+	if (b->n == 0) /* with frames in it the bit is set */
+		lc->dirty |= (uint16_t)(1u << port->index);
 	b->m[b->n++] = m;
-	lc->dirty |= (uint16_t)(1u << port->index);
 	weir_count(&lc->c.tx_batch_in, 1);
 }
 

@@ -30,51 +30,81 @@ weir_recvq_init(struct weir_recvq *q, uint64_t limit_bytes)
 	atomic_store_explicit(&q->limit, limit_bytes, memory_order_relaxed);
 }
 
+/* Pairs with the release in consume: what was released is really gone. */
+static inline void
+look_at_released(struct weir_recvq *q)
+{
+	q->released_seen = atomic_load_explicit(&q->released, memory_order_acquire);
+}
+
+/* Append a linked list. Lock held. */
+static inline void
+append(struct weir_recvq *q, struct rte_mbuf *first, struct rte_mbuf *last, unsigned int n,
+       uint64_t bytes)
+{
+	uint32_t drops =
+		(uint32_t)(weir_counter_read(&q->n_full) + weir_counter_read(&q->n_mem_limit));
+
+	if (unlikely(drops != q->drops_told)) {
+		weir_meta(first)->drops = drops - q->drops_told;
+		q->drops_told = drops;
+	}
+	if (q->tail != NULL)
+		weir_meta(q->tail)->next = first;
+	else
+		q->head = first;
+	q->tail = last;
+	q->charged += bytes;
+	weir_count(&q->n_queued, n);
+	/* Release: a reader that sees n != 0 without the lock may go for the lock. */
+	atomic_store_explicit(&q->n, atomic_load_explicit(&q->n, memory_order_relaxed) + n,
+			      memory_order_release);
+}
+
+bool
+weir_recvq_produce_list(struct weir_recvq *q, struct rte_mbuf *first, struct rte_mbuf *last,
+			unsigned int n, uint64_t bytes)
+{
+	uint64_t limit = atomic_load_explicit(&q->limit, memory_order_relaxed);
+	bool fits;
+
+	queue_lock(q);
+	if (unlikely(q->charged - q->released_seen + bytes > limit))
+		look_at_released(q);
+	fits = q->charged - q->released_seen + bytes <= limit;
+	if (likely(fits))
+		append(q, first, last, n, bytes);
+	queue_unlock(q);
+	return fits;
+}
+
 unsigned int
 weir_recvq_produce(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n)
 {
 	uint64_t limit = atomic_load_explicit(&q->limit, memory_order_relaxed);
-	struct rte_mbuf *first = NULL;
-	struct rte_mbuf *last = NULL;
-	uint64_t charged;
-	uint32_t drops;
+	uint64_t bytes = 0;
 	unsigned int taken;
 
 	queue_lock(q);
-	charged = q->charged;
-	drops = (uint32_t)(weir_counter_read(&q->n_full) + weir_counter_read(&q->n_mem_limit));
 	for (taken = 0; taken < n; taken++) {
 		struct weir_meta *meta = weir_meta(m[taken]);
+		uint64_t with = bytes + meta->truesize;
 
-		if (unlikely(charged - q->released_seen + meta->truesize > limit)) {
-			/* Pairs with the release in consume: what was released is really gone. */
-			q->released_seen = atomic_load_explicit(&q->released, memory_order_acquire);
-			if (charged - q->released_seen + meta->truesize > limit &&
-			    charged != q->released_seen) /* an empty queue takes one of any size */
+		if (unlikely(q->charged - q->released_seen + with > limit)) {
+			look_at_released(q);
+			if (q->charged - q->released_seen + with > limit &&
+			    q->charged + bytes !=
+				    q->released_seen) /* an empty queue takes one of any size */
 				break;
 		}
-		charged += meta->truesize;
-		meta->drops = drops;
+		bytes = with;
+		meta->drops = 0;
 		meta->next = NULL;
-		if (last != NULL)
-			weir_meta(last)->next = m[taken];
-		else
-			first = m[taken];
-		last = m[taken];
+		if (taken > 0)
+			weir_meta(m[taken - 1])->next = m[taken];
 	}
-	if (taken > 0) {
-		if (q->tail != NULL)
-			weir_meta(q->tail)->next = first;
-		else
-			q->head = first;
-		q->tail = last;
-		q->charged = charged;
-		weir_count(&q->n_queued, taken);
-		/* Release: a reader that sees n != 0 without the lock may go for the lock. */
-		atomic_store_explicit(&q->n,
-				      atomic_load_explicit(&q->n, memory_order_relaxed) + taken,
-				      memory_order_release);
-	}
+	if (taken > 0)
+		append(q, m[0], m[taken - 1], taken, bytes);
 	if (taken < n)
 		weir_count(&q->n_full, n - taken);
 	queue_unlock(q);
@@ -118,26 +148,35 @@ release_owed(struct weir_recvq *q)
 unsigned int
 weir_recvq_consume(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n)
 {
+	struct rte_mbuf *head = q->r_head;
+	uint32_t drops = q->drops;
 	uint64_t owed = 0;
 	unsigned int got = 0;
 
 	while (got < n) {
-		struct rte_mbuf *head = q->r_head;
+		struct weir_meta *meta;
 
 		if (head == NULL) {
 			/* Pairs with the release in produce. */
 			if (atomic_load_explicit(&q->n, memory_order_acquire) == 0)
 				break;
 			splice(q);
+			head = q->r_head;
 			continue;
 		}
-		q->r_head = weir_meta(head)->next;
-		if (q->r_head != NULL)
-			rte_prefetch0(weir_meta(q->r_head));
-		owed += weir_meta(head)->truesize;
+		meta = weir_meta(head);
 		m[got++] = head;
+		owed += meta->truesize;
+		drops += meta->drops;
+		if (unlikely(drops != 0))
+			meta->drops = drops;
+		head = meta->next;
+		if (head != NULL)
+			rte_prefetch0(weir_meta(head));
 	}
+	q->r_head = head;
 	if (got > 0) {
+		q->drops = drops;
 		q->owed += owed;
 		weir_count(&q->n_read, got);
 	}

@@ -26,6 +26,7 @@ struct weir_recvq {
 	uint64_t charged;
 	uint64_t released_seen;
 	weir_counter n_queued, n_full;
+	uint32_t drops_told; /* up to the last datagram queued */
 
 	/* Producers, rarely. */
 	alignas(WEIR_CACHE_LINE) weir_counter n_mem_limit;
@@ -36,12 +37,14 @@ struct weir_recvq {
 	uint64_t owed; /* taken but not yet published in released */
 	_Atomic uint64_t released;
 	weir_counter n_read, n_splices, n_purged;
+	uint32_t drops; /* before the last datagram taken */
 
 	/* Set at creation, read by both. */
 	alignas(WEIR_CACHE_LINE) _Atomic uint64_t limit;
 };
 static_assert(offsetof(struct weir_recvq, r_head) % WEIR_CACHE_LINE == 0, "reader's line");
-static_assert(offsetof(struct weir_recvq, n_full) < WEIR_CACHE_LINE, "producers: one line");
+static_assert(offsetof(struct weir_recvq, drops_told) + 4 <= WEIR_CACHE_LINE,
+	      "producers: one line");
 
 void weir_recvq_init(struct weir_recvq *q, uint64_t limit_bytes);
 
@@ -52,10 +55,21 @@ void weir_recvq_init(struct weir_recvq *q, uint64_t limit_bytes);
  */
 unsigned int weir_recvq_produce(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n);
 
+/*
+ * The same for a burst that is linked already, first to last by meta->next (NULL at the end), every
+ * meta->drops 0, bytes the sum of the true sizes: nothing of the datagrams but the first and the last is
+ * touched. All are taken, or none (nothing counted): then they are for weir_recvq_produce().
+ */
+bool weir_recvq_produce_list(struct weir_recvq *q, struct rte_mbuf *first, struct rte_mbuf *last,
+			     unsigned int n, uint64_t bytes);
+
 /* Count n datagrams that were refused because the pool is low. Producers. */
 void weir_recvq_refuse(struct weir_recvq *q, unsigned int n);
 
-/* Take up to n datagrams, oldest first. Returns how many. */
+/*
+ * Take up to n datagrams, oldest first. Returns how many. Only now meta->drops is what was refused before
+ * the datagram; in the queue it is the increase since the one in front of it.
+ */
 unsigned int weir_recvq_consume(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n);
 
 /* Is there a datagram in either queue? Reader's side. */

@@ -28,29 +28,38 @@ weir_socket_error(struct weir_socket *sk)
 	return -atomic_exchange_explicit(&sk->error, 0, memory_order_acquire);
 }
 
+/* Where the UDP header of a queued datagram starts: see rx.c. */
+static inline uint32_t
+udp_offset(const struct rte_mbuf *m)
+{
+	return (uint32_t)m->l2_len + m->l3_len;
+}
+
+static inline void
+set_name4(struct weir_addr *name, wire_be32 ip, wire_be16 port)
+{
+	name->ip.w[0] = 0;
+	name->ip.w[1] = 0;
+	name->ip.v4 = ip;
+	name->scope = 0;
+	name->port = port;
+	name->family = WEIR_IPV4;
+	name->pad = 0;
+}
+
 /* Describe a datagram by the headers in front of it, then leave only the payload. */
 static inline void
 fill_rxmsg(struct weir_rxmsg *msg, struct rte_mbuf *m)
 {
 	const struct weir_meta *meta = weir_meta(m);
-	uint32_t off = (uint32_t)m->l2_len + m->l3_len;
+	uint32_t off = udp_offset(m);
 	const struct wire_ip4 *ip = rte_pktmbuf_mtod_offset(m, const struct wire_ip4 *, m->l2_len);
 	const struct wire_udp *udp = rte_pktmbuf_mtod_offset(m, const struct wire_udp *, off);
 	uint32_t len = m->tso_segsz;
 
 	msg->m = m;
-	msg->peer.ip.w[0] = ip->src;
-	msg->peer.ip.w[1] = 0;
-	msg->peer.scope = 0;
-	msg->peer.port = udp->sport;
-	msg->peer.family = WEIR_IPV4;
-	msg->peer.pad = 0;
-	msg->local.ip.w[0] = ip->dst;
-	msg->local.ip.w[1] = 0;
-	msg->local.scope = 0;
-	msg->local.port = udp->dport;
-	msg->local.family = WEIR_IPV4;
-	msg->local.pad = 0;
+	set_name4(&msg->peer, ip->src, udp->sport);
+	set_name4(&msg->local, ip->dst, udp->dport);
 	msg->time_ns = meta->time_ns;
 	msg->len = len;
 	msg->hash = (m->ol_flags & RTE_MBUF_F_RX_RSS_HASH) != 0 ? m->hash.rss : 0;
@@ -103,18 +112,28 @@ ssize_t
 weir_recv(struct weir_lcore *lc, struct weir_socket *sk, void *buf, size_t size,
 	  struct weir_addr *from)
 {
-	struct weir_rxmsg msg;
 	int err = weir_socket_error(sk);
+	struct rte_mbuf *m;
+	uint32_t len, off, fits;
 
 	if (err != 0)
 		return err;
-	if (weir_recv_burst(lc, sk, &msg, 1) == 0)
+	if (take(lc, sk, &m, 1) == 0)
 		return -EAGAIN;
-	weir_mbuf_copy_out(msg.m, buf, (uint32_t)RTE_MIN(size, (size_t)UINT16_MAX));
+	off = udp_offset(m);
+	len = m->tso_segsz;
+	fits = (uint32_t)RTE_MIN(size, (size_t)len);
 	if (from != NULL)
-		*from = msg.peer;
-	weir_mbuf_discard(msg.m);
-	return (ssize_t)msg.len;
+		set_name4(from, rte_pktmbuf_mtod_offset(m, const struct wire_ip4 *, m->l2_len)->src,
+			  rte_pktmbuf_mtod_offset(m, const struct wire_udp *, off)->sport);
+	if (likely(m->nb_segs == 1)) {
+		memcpy(buf, rte_pktmbuf_mtod_offset(m, const void *, off + WIRE_UDP_LEN), fits);
+	} else {
+		weir_mbuf_window(m, off + WIRE_UDP_LEN, len);
+		weir_mbuf_copy_out(m, buf, fits);
+	}
+	weir_mbuf_discard(m);
+	return (ssize_t)len;
 }
 
 int
@@ -151,30 +170,6 @@ count_sent(struct weir_lcore *lc, struct weir_socket *sk, unsigned int n)
 		atomic_fetch_add_explicit(&sk->sent_others, n, memory_order_relaxed);
 }
 
-/* Send what can be sent; the cause of a short count goes to *err. */
-static uint16_t
-send_some(struct weir_lcore *lc, struct weir_socket *sk, const struct weir_txmsg *msgs, uint16_t n,
-	  int *err)
-{
-	uint16_t sent;
-
-	for (sent = 0; sent < n; sent++) {
-		const struct weir_addr *to = msgs[sent].to;
-
-		if (to == NULL) {
-			if (unlikely(!weir_sock_connected(sk))) {
-				*err = -EDESTADDRREQ;
-				break;
-			}
-			to = &sk->peer;
-		}
-		*err = weir_tx_datagram(lc, sk, msgs[sent].m, to);
-		if (unlikely(*err != 0))
-			break;
-	}
-	return sent;
-}
-
 uint16_t
 weir_send_burst(struct weir_lcore *lc, struct weir_socket *sk, const struct weir_txmsg *msgs,
 		uint16_t n, unsigned int flags)
@@ -186,7 +181,7 @@ weir_send_burst(struct weir_lcore *lc, struct weir_socket *sk, const struct weir
 		err = weir_sock_autobind(sk);
 	if (likely(err == 0)) {
 		weir_enter(lc);
-		sent = send_some(lc, sk, msgs, n, &err);
+		sent = weir_tx_burst(lc, sk, msgs, n, &err);
 		weir_count(&lc->c.tx_datagrams, sent);
 		if (unlikely(err == -EAGAIN && (flags & WEIR_SEND_DROP) != 0)) {
 			weir_count(&lc->c.tx_datagrams, n - sent);

@@ -84,6 +84,10 @@ header_room(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf
 		weir_mbuf_discard(m);
 		return head;
 	}
+	if (m->pkt_len == 0) { /* nothing to chain: devices refuse an empty segment */
+		weir_mbuf_discard(m);
+		return head;
+	}
 	head->next = m;
 	head->nb_segs = (uint16_t)(m->nb_segs + 1);
 	head->pkt_len = m->pkt_len;
@@ -132,7 +136,8 @@ write_headers(const struct weir_socket *sk, const struct weir_rtc *e, struct rte
 		m->tx_offload = 0;
 		ip->csum = (wire_be16)~wire_fold(ip_sum + ip->total_len);
 		sum += (uint64_t)udp->sport + dport + udp->len;
-		sum += weir_mbuf_sum(m, 0, len);
+		sum = likely(m->nb_segs == 1) ? wire_sum(udp + 1, len, sum)
+					      : sum + weir_mbuf_sum_chained(m, 0, len);
 		csum = (uint16_t)~wire_fold(sum);
 		udp->csum = csum != 0 ? csum : 0xffff; /* RFC 768: 0 means none */
 	}
@@ -141,31 +146,51 @@ write_headers(const struct weir_socket *sk, const struct weir_rtc *e, struct rte
 	m->pkt_len += l3 + WIRE_UDP_LEN;
 }
 
-int
-weir_tx_datagram(struct weir_lcore *lc, struct weir_socket *sk, struct rte_mbuf *m,
-		 const struct weir_addr *to)
+/* Where a train of datagrams to one destination goes. */
+struct tx_train {
+	const struct weir_addr *to;
+	struct weir_rtc *e;
+};
+
+/* Stages check (of the destination) and route. */
+static inline int
+find_route(struct weir_lcore *lc, const struct weir_socket *sk, struct tx_train *t)
 {
+	static const union weir_ip none;
+	const union weir_ip *src = unlikely(sk->bound_group) ? &none : &sk->bound;
+	int err;
+
+	if (unlikely(t->to->port == 0))
+		return -EINVAL;
+	if (unlikely(t->to->family != WEIR_IPV4))
+		return -EAFNOSUPPORT;
+	t->e = weir_route_get(lc, &t->to->ip, src, WEIR_IPV4, &err);
+	if (unlikely(t->e == NULL))
+		return err;
+	if (unlikely((t->e->flags & WEIR_RTC_BROADCAST) != 0 && !sk->broadcast)) {
+		t->e = NULL;
+		return -EACCES;
+	}
+	return 0;
+}
+
+/*
+ * Send m (payload only) along the train. 0: m is the stack's. Negative errno: m is the caller's,
+ * untouched. -EAGAIN: queue full.
+ */
+static inline int
+send_one(struct weir_lcore *lc, const struct weir_socket *sk, struct rte_mbuf *m,
+	 struct tx_train *t)
+{
+	struct weir_rtc *e = t->e;
 	uint32_t len = m->pkt_len;
 	struct rte_mbuf *head;
-	struct weir_rtc *e;
 	bool gone = false;
 	bool ready;
 	int err;
 
 	/* check */
-	if (unlikely(to->port == 0))
-		return -EINVAL;
-	if (unlikely(to->family != WEIR_IPV4))
-		return -EAFNOSUPPORT;
-	if (unlikely(len > PAYLOAD_MAX4))
-		return -EMSGSIZE;
-	/* route */
-	e = weir_route_get(lc, &to->ip, &sk->bound, WEIR_IPV4, &err);
-	if (unlikely(e == NULL))
-		return err;
-	if (unlikely((e->flags & WEIR_RTC_BROADCAST) != 0 && !sk->broadcast))
-		return -EACCES;
-	if (unlikely(len + e->l3_len + WIRE_UDP_LEN > e->mtu))
+	if (unlikely(len > PAYLOAD_MAX4 || len + e->l3_len + WIRE_UDP_LEN > e->mtu))
 		return -EMSGSIZE; /* nothing is fragmented yet */
 	if (unlikely(weir_batch_room(lc, e->port) == 0))
 		return -EAGAIN;
@@ -173,19 +198,22 @@ weir_tx_datagram(struct weir_lcore *lc, struct weir_socket *sk, struct rte_mbuf 
 	ready = neighbour_ready(lc, e, &gone);
 	if (unlikely(gone)) {
 		e->gen = 0;
-		e = weir_route_get(lc, &to->ip, &sk->bound, WEIR_IPV4, &err);
-		if (e == NULL)
+		err = find_route(lc, sk, t);
+		if (err != 0)
 			return err;
+		e = t->e;
 		gone = false;
 		ready = neighbour_ready(lc, e, &gone);
-		if (gone)
+		if (gone) {
+			t->e = NULL;
 			return -ENOBUFS;
+		}
 	}
 	/* header */
 	head = header_room(lc, e->port, m, (uint16_t)(e->l2_len + e->l3_len + WIRE_UDP_LEN));
 	if (unlikely(head == NULL))
 		return m->pkt_len > lc->stack->conf.data_room ? -EMSGSIZE : -ENOBUFS;
-	write_headers(sk, e, head, to->port, (uint16_t)len);
+	write_headers(sk, e, head, t->to->port, (uint16_t)len);
 	/* batch */
 	if (likely(ready)) {
 		/* Asking for the neighbour may have used the last place. */
@@ -198,4 +226,39 @@ weir_tx_datagram(struct weir_lcore *lc, struct weir_socket *sk, struct rte_mbuf 
 		weir_neigh_hold(lc, e->port, e->neigh, head);
 	}
 	return 0;
+}
+
+uint16_t
+weir_tx_burst(struct weir_lcore *lc, struct weir_socket *sk, const struct weir_txmsg *msgs,
+	      uint16_t n, int *err)
+{
+	struct tx_train t = {NULL, NULL};
+	uint16_t sent;
+
+	for (sent = 0; sent < n; sent++) {
+		const struct weir_addr *to = msgs[sent].to;
+
+		if (to == NULL) {
+			if (unlikely(!weir_sock_connected(sk))) {
+				*err = -EDESTADDRREQ;
+				break;
+			}
+			to = &sk->peer;
+		}
+		/*
+		 * One look-up for datagrams in a row that name the same address in memory: until another
+		 * is looked up nothing moves the entry. A route that changes meanwhile counts from the
+		 * next look-up on.
+		 */
+		if (to != t.to || unlikely(t.e == NULL)) {
+			t.to = to;
+			*err = find_route(lc, sk, &t);
+			if (unlikely(*err != 0))
+				break;
+		}
+		*err = send_one(lc, sk, msgs[sent].m, &t);
+		if (unlikely(*err != 0))
+			break;
+	}
+	return sent;
 }

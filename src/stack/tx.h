@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transmit: from a datagram to a finished frame in the batch (or held for its neighbour). HOT. Layer 2;
- * called by socket.c on the sending lcore, inside an RCU read section.
+ * Transmit: from datagrams to finished frames in the batch (or held for its neighbour). HOT. Layer 2;
+ * called by sockio.c on the sending lcore, inside an RCU read section.
  */
 #ifndef WEIR_TX_H
 #define WEIR_TX_H
@@ -9,10 +9,10 @@
 #include "sock.h"
 
 /*
- * Send m (payload only) from sk to `to`. 0: m is the stack's. Negative errno: m is the caller's,
- * untouched. -EAGAIN: queue full.
+ * Send up to n datagrams from sk, in order. Returns how many: those mbufs are the stack's. *err says why
+ * not all (0: all); the rest is the caller's, untouched. -EAGAIN: queue full.
  */
-int weir_tx_datagram(struct weir_lcore *lc, struct weir_socket *sk, struct rte_mbuf *m,
-		     const struct weir_addr *to);
+uint16_t weir_tx_burst(struct weir_lcore *lc, struct weir_socket *sk, const struct weir_txmsg *msgs,
+		       uint16_t n, int *err);
 
 #endif /* WEIR_TX_H */
