@@ -53,6 +53,7 @@ open_device(struct ut_stack *s, unsigned int p)
 	int err;
 
 	memcpy(mac, UT_OUR_MAC, 6);
+	mac[3] = (uint8_t)s->cfg.host;
 	mac[4] = (uint8_t)p;
 	snprintf(s->device[p], sizeof(s->device[p]), "net_weirtest_%u_%u", serial, p);
 	err = testport_create(s->device[p], &dev, &s->ethdev[p]);
@@ -79,7 +80,7 @@ ut_stack_up(struct ut_stack *s, const struct ut_stack_cfg *cfg)
 	ut_check(ret == 0, "create: %d %s", ret, err.text);
 	for (unsigned int p = 0; p < cfg->n_ports; p++) {
 		struct weir_port_conf port = cfg->port;
-		struct weir_addr addr = weir_addr_v4(UT_OUR_IP + (p << 8), 0);
+		struct weir_addr addr = weir_addr_v4(UT_OUR_IP + (p << 8) + cfg->host, 0);
 
 		open_device(s, p);
 		port.device = s->device[p];
@@ -135,7 +136,8 @@ ut_stack_down(struct ut_stack *s)
 		ut_check(ret == 0, "stop: %d", ret);
 		ut_stack_identity(&all, "after stop");
 		for (unsigned int p = 0; p < s->cfg.n_ports; p++)
-			testport_discard(s->ethdev[p]);
+			if (rte_eth_dev_is_valid_port(s->ethdev[p]))
+				testport_discard(s->ethdev[p]);
 		ret = weir_stack_destroy(stack);
 		ut_check(ret == 0, "destroy: %d", ret);
 	}
@@ -308,8 +310,7 @@ ut_stack_peer(struct ut_stack *s)
 {
 	struct weir_addr peer = weir_addr_v4(UT_PEER_IP, 0);
 
-	assert_int_equal(
-		weir_neigh_add(s->stack, 0, &peer, (const uint8_t *)UT_PEER_MAC, NULL), 0);
+	assert_int_equal(weir_neigh_add(s->stack, 0, &peer, (const uint8_t *)UT_PEER_MAC, NULL), 0);
 }
 
 void
@@ -365,8 +366,8 @@ ut_stack_only_drop(struct ut_stack *s, enum weir_drop reason, uint64_t n, const 
 		const uint64_t got = now.drops[r] - s->mark.drops[r];
 		const uint64_t want = r == (int)reason ? n : 0;
 
-		ut_check(got == want, "%s: %" PRIu64 " drops %s, wanted %" PRIu64 " (%s)", what, got,
-			 weir_drop_name((enum weir_drop)r), want,
+		ut_check(got == want, "%s: %" PRIu64 " drops %s, wanted %" PRIu64 " (%s)", what,
+			 got, weir_drop_name((enum weir_drop)r), want,
 			 reason < WEIR_DROP_N ? weir_drop_name(reason) : "no drop");
 	}
 	s->mark = now;

@@ -32,20 +32,21 @@
 #include "common/ut_pkt.h"
 #include "testport.h"
 
-#define UT_STACK_PORTS	 3
+#define UT_STACK_PORTS   3
 #define UT_STACK_WORKERS 4
-#define UT_FRAME_MAX	 9216
+#define UT_FRAME_MAX     9216
 
 struct ut_stack_cfg {
 	struct weir_stack_conf stack;
-	struct weir_port_conf port;   /* of every port; device is filled in */
-	struct testport_cfg dev;      /* of every device; mac is filled in */
-	unsigned int n_ports;	      /* 1 */
-	bool real_clock;	      /* false: ut_clock */
+	struct weir_port_conf port; /* of every port; device is filled in */
+	struct testport_cfg dev;    /* of every device; mac is filled in */
+	unsigned int n_ports;       /* 1 */
+	unsigned int host;          /* 10.0.p.(1 + host), MAC ...:host:p:01; for two in one case */
+	bool real_clock;            /* false: ut_clock */
 	bool no_addresses;
 	bool no_start;
 	bool no_attach;
-	bool allow_port_errors;	      /* the case hands the port something wrong on purpose */
+	bool allow_port_errors; /* the case hands the port something wrong on purpose */
 };
 
 struct ut_stack {

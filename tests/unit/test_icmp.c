@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ICMP: echo, the port unreachable that we send, and the errors that come back about what we sent:
+ * which socket hears of which (RFC 1122 4.1.3.3, as Linux maps them), and which forged ones have no
+ * effect.
+ */
+#include "common/ut_stack.h"
+
+#include <errno.h>
+
+#include "common/ut_clock.h"
+#include "common/ut_guard.h"
+#include "lcore.h"
+#include "sock.h"
+
+#define PORT UT_OUR_PORT
+
+static struct ut_frame f;
+
+static const struct weir_addr *
+peer(void)
+{
+	static struct weir_addr a;
+
+	a = weir_addr_v4(UT_PEER_IP, UT_PEER_PORT);
+	return &a;
+}
+
+/* ---- echo ---- */
+
+/* The reply that a request deserves: RFC 792, RFC 1122 3.2.2.6. */
+static struct ut_pkt
+reply_to(const struct ut_pkt *request)
+{
+	struct ut_pkt r = *request;
+
+	memcpy(r.eth_dst, request->eth_src, 6);
+	memcpy(r.eth_src, UT_OUR_MAC, 6);
+	r.ip_src = request->ip_dst;
+	r.ip_dst = request->ip_src;
+	r.ip_ttl = 64;
+	r.ip_id = 0;
+	r.ip_frag = 0x4000;
+	r.ip_opt_len = 0;
+	r.icmp_type = 0;
+	r.trailer_len = 0;
+	return r;
+}
+
+static void
+must_be_answered(struct ut_stack *s, const struct ut_pkt *p, struct rte_mbuf *m, const char *what)
+{
+	struct ut_pkt r = reply_to(p);
+	static uint8_t want[UT_FRAME_MAX];
+	size_t len = ut_pkt_bytes(&r, want, sizeof(want));
+
+	ut_stack_mark(s);
+	ut_stack_rx_mbuf(s, 0, m);
+	ut_stack_must_take(s, 0, &f);
+	ut_check(f.len == len, "%s: reply of %u bytes, not %zu", what, f.len, len);
+	ut_check_bytes(f.b, want, len, "%s", what);
+	ut_check(ut_stack_pending(s, 0) == 0, "%s: a second reply", what);
+	assert_int_equal(ut_stack_since(s, rx_consumed[WEIR_PROTO_ICMP]), 1);
+	assert_int_equal(ut_stack_since(s, tx_protocol), 1);
+	ut_stack_only_drop(s, WEIR_DROP_N, 0, what);
+}
+
+static void
+echo_requests_are_answered(void **state)
+{
+	static const size_t lens[] = {0, 1, 17, 18, 555, 1471, 1472};
+	struct ut_stack *s = *state;
+
+	for (unsigned int dev = 0; dev < 4; dev++) {
+		struct ut_stack_cfg cfg = ut_stack_cfg();
+
+		cfg.dev.tx_offloads = dev & 1 ? RTE_ETH_TX_OFFLOAD_MULTI_SEGS : 0;
+		if (dev & 2)
+			cfg.dev.tx_offloads |=
+				RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+		ut_stack_up(s, &cfg);
+		for (size_t i = 0; i < UT_N(lens); i++) {
+			struct ut_pkt p = ut_pkt_icmp_echo();
+			static uint8_t b[2048];
+			size_t cuts[2];
+			size_t len;
+
+			p.payload_len = lens[i];
+			p.ip_tos = 0x20; /* comes back (RFC 1122 3.2.2.6) */
+			p.ip_ttl = 3;
+			p.trailer_len = lens[i] < 18 ? 18 - lens[i] : 0;
+			len = ut_pkt_bytes(&p, b, sizeof(b));
+			must_be_answered(s, &p, ut_guard_mbuf(s->pool, b, len), "echo");
+			cuts[0] = len / 3;
+			cuts[1] = len - len / 5;
+			must_be_answered(s, &p, ut_guard_mbuf_split(s->pool, b, len, cuts, 2),
+					 "chained echo");
+			if (lens[i] <= 1400) { /* options count for the MTU */
+				memcpy(p.ip_opt, "\x01\x01\x01\x01", 4);
+				p.ip_opt_len = 12;
+				len = ut_pkt_bytes(&p, b, sizeof(b));
+				must_be_answered(s, &p, ut_guard_mbuf(s->pool, b, len),
+						 "echo with options");
+			}
+		}
+		ut_stack_down(s);
+	}
+}
+
+/* Every checksum that the request may have, among them the corner cases of RFC 1624. */
+static void
+the_replys_checksum_is_right_for_every_request(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+
+	ut_stack_up(s, &cfg);
+	for (uint32_t id = 0; id <= 0xffff; id += id >= 0xf700 && id < 0xf900 ? 1 : 251) {
+		struct ut_pkt p = ut_pkt_icmp_echo();
+
+		p.icmp_id = (uint16_t)id;
+		p.icmp_seq = 0;
+		p.payload_len = 0;
+		ut_stack_rx(s, 0, &p);
+		ut_stack_must_take(s, 0, &f);
+		/* Summed with its checksum: all ones, whose complement is 0. */
+		ut_check(ut_csum(f.b + 34, 8, 0) == 0, "identifier %04x: sum %04x", id,
+			 ut_csum(f.b + 34, 8, 0));
+	}
+}
+
+/* Whoever else holds the request's buffer must not see it change. */
+static void
+a_shared_request_is_not_written_to(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct ut_pkt p = ut_pkt_icmp_echo();
+	uint8_t b[256], after[256];
+	struct rte_mbuf *m, *other;
+	size_t len;
+
+	ut_stack_up(s, &cfg);
+	len = ut_pkt_bytes(&p, b, sizeof(b));
+	for (int how = 0; how < 3; how++) {
+		if (how == 0) { /* an indirect mbuf */
+			other = ut_bytes_mbuf(b, len, s->pool);
+			m = rte_pktmbuf_clone(other, s->pool);
+		} else if (how == 1) { /* a reference to the mbuf */
+			other = m = ut_bytes_mbuf(b, len, s->pool);
+			rte_mbuf_refcnt_update(m, 1);
+		} else { /* two mbufs on one external buffer */
+			other = ut_guard_mbuf(s->pool, b, len);
+			m = rte_pktmbuf_clone(other, s->pool);
+		}
+		must_be_answered(s, &p, m, "shared request");
+		assert_int_equal(ut_mbuf_bytes(other, after, sizeof(after)), len);
+		ut_check_bytes(after, b, len, "shared request, way %d", how);
+		rte_pktmbuf_free(other);
+	}
+}
+
+static void
+what_is_not_to_be_answered_is_not(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct ut_pkt p;
+
+	ut_stack_up(s, &cfg);
+	p = ut_pkt_icmp_echo();
+	p.icmp_csum = 0x1234;
+	ut_stack_rx(s, 0, &p);
+	ut_stack_only_drop(s, WEIR_DROP_ICMP_CSUM, 1, "bad checksum");
+
+	p = ut_pkt_icmp_echo();
+	p.ip_dst = UT_IP(10, 0, 0, 255);
+	memcpy(p.eth_dst, UT_BROADCAST_MAC, 6);
+	ut_stack_rx(s, 0, &p);
+	ut_stack_only_drop(s, WEIR_DROP_N, 0, "to the broadcast address");
+
+	p = ut_pkt_icmp_echo();
+	memcpy(p.eth_dst, UT_BROADCAST_MAC, 6);
+	ut_stack_rx(s, 0, &p);
+
+	for (unsigned int type = 0; type < 256; type++) {
+		if (type == 8 || type == 3 || type == 11 || type == 12)
+			continue;
+		p = ut_pkt_icmp_echo();
+		p.icmp_type = (uint8_t)type;
+		ut_stack_rx(s, 0, &p);
+	}
+	ut_stack_only_drop(s, WEIR_DROP_N, 0, "ignored");
+	assert_int_equal(ut_stack_pending(s, 0), 0);
+}
+
+/* ---- port unreachable, sent ---- */
+
+static void
+a_datagram_for_nobody_is_answered(void **state)
+{
+	static const size_t lens[] = {0, 1, 18, 519, 520, 521, 1472};
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+
+	ut_stack_up(s, &cfg);
+	for (size_t i = 0; i < UT_N(lens); i++) {
+		for (int options = 0; options < 2; options++) {
+			struct ut_pkt p = ut_pkt_udp();
+			struct ut_pkt want;
+			static uint8_t b[2048], w[2048];
+			size_t len, quote, wlen;
+
+			p.payload_len = lens[i];
+			if (options && lens[i] < 1400) {
+				p.ip_opt[0] = 1;
+				p.ip_opt_len = 8;
+			}
+			p.trailer_len = lens[i] < 1400 ? 7 : 0; /* is not quoted */
+			len = ut_pkt_bytes(&p, b, sizeof(b)) - p.trailer_len;
+			/* RFC 1812 4.3.2.3: as much as fits into 576 bytes. */
+			quote = len - 14 < 548 ? len - 14 : 548;
+			want = ut_pkt_icmp_error(3, 3, b + 14, quote);
+			memcpy(want.eth_dst, UT_PEER_MAC, 6);
+			memcpy(want.eth_src, UT_OUR_MAC, 6);
+			want.ip_src = UT_OUR_IP;
+			want.ip_dst = UT_PEER_IP;
+			want.ip_tos = 0xc0;
+			want.ip_ttl = 64;
+			want.ip_id = 0;
+			want.ip_frag = 0x4000;
+			wlen = ut_pkt_bytes(&want, w, sizeof(w));
+			ut_stack_rx(s, 0, &p);
+			ut_stack_only_drop(s, WEIR_DROP_NO_SOCKET, 1, "nobody");
+			ut_stack_must_take(s, 0, &f);
+			ut_check(f.len == wlen, "%zu bytes: error of %u bytes, not %zu", lens[i],
+				 f.len, wlen);
+			ut_check_bytes(f.b, w, wlen, "error about %zu bytes", lens[i]);
+		}
+	}
+}
+
+static void
+errors_are_rate_limited(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct ut_pkt p = ut_pkt_udp();
+
+	cfg.stack.icmp_rate = 10;
+	ut_stack_up(s, &cfg);
+	ut_clock_set(100 * WEIR_NS_PER_S);
+	for (unsigned int i = 0; i < 50; i++)
+		ut_stack_rx(s, 0, &p);
+	assert_int_equal(testport_discard(s->ethdev[0]), 10); /* a second's worth was saved up */
+	ut_stack_only_drop(s, WEIR_DROP_NO_SOCKET, 50, "flood");
+	/* One token each 100 ms, also when looked at every millisecond. */
+	for (unsigned int i = 0; i < 1000; i++) {
+		ut_clock_advance(WEIR_NS_PER_MS);
+		ut_stack_rx(s, 0, &p);
+	}
+	assert_int_equal(testport_discard(s->ethdev[0]), 10);
+	/* Looked at more often than the clock's grain of the bucket: nothing is lost by that. */
+	for (unsigned int i = 0; i < 10000; i++) {
+		ut_clock_advance(WEIR_NS_PER_MS / 10 * 3);
+		ut_stack_rx(s, 0, &p);
+	}
+	assert_in_range(testport_discard(s->ethdev[0]), 29, 31);
+	/* A long silence saves up no more than a second's worth. */
+	ut_clock_advance(3600 * WEIR_NS_PER_S);
+	for (unsigned int i = 0; i < 50; i++)
+		ut_stack_rx(s, 0, &p);
+	assert_int_equal(testport_discard(s->ethdev[0]), 10);
+	ut_stack_down(s);
+
+	cfg.stack.icmp_rate = 0;
+	ut_stack_up(s, &cfg);
+	ut_stack_rx(s, 0, &p);
+	assert_int_equal(testport_discard(s->ethdev[0]), 0);
+}
+
+static void
+bad_datagrams_and_broadcasts_are_not_answered(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct ut_pkt p = ut_pkt_udp();
+
+	ut_stack_up(s, &cfg);
+	p.udp_csum = 0x4321;
+	ut_stack_rx(s, 0, &p);
+	ut_stack_only_drop(s, WEIR_DROP_UDP_CSUM, 1, "bad checksum");
+	p = ut_pkt_udp();
+	p.ip_dst = 0xffffffff;
+	memcpy(p.eth_dst, UT_BROADCAST_MAC, 6);
+	ut_stack_rx(s, 0, &p);
+	ut_stack_only_drop(s, WEIR_DROP_NO_SOCKET, 1, "broadcast");
+	assert_int_equal(ut_stack_pending(s, 0), 0);
+}
+
+/* ---- errors received ---- */
+
+/* An error that quotes a datagram from our sport to dst:dport. */
+static void
+rx_error(struct ut_stack *s, uint16_t queue, uint8_t type, uint8_t code, uint32_t src,
+	 uint16_t sport, uint32_t dst, uint16_t dport)
+{
+	struct ut_pkt sent = ut_pkt_udp();
+	struct ut_pkt p;
+	static uint8_t b[256];
+	size_t len;
+
+	sent.ip_src = src;
+	sent.ip_dst = dst;
+	sent.udp_sport = sport;
+	sent.udp_dport = dport;
+	len = ut_pkt_bytes(&sent, b, sizeof(b));
+	p = ut_pkt_icmp_error(type, code, b + 14, len - 14);
+	ut_stack_inject(s, 0, queue, ut_pkt_mbuf(&p, s->pool));
+}
+
+/* udp-semantics: code, errno, hard. 0: nothing is reported. */
+static const struct {
+	uint8_t type, code;
+	int err;
+} verdict[] = {
+	{3, 0, 0},
+	{3, 1, 0},
+	{3, 2, ENOPROTOOPT},
+	{3, 3, ECONNREFUSED},
+	{3, 4, EMSGSIZE},
+	{3, 5, 0},
+	{3, 6, ENETUNREACH},
+	{3, 7, EHOSTDOWN},
+	{3, 8, ENONET},
+	{3, 9, ENETUNREACH},
+	{3, 10, EHOSTUNREACH},
+	{3, 11, 0},
+	{3, 12, 0},
+	{3, 13, EHOSTUNREACH},
+	{3, 14, EHOSTUNREACH},
+	{3, 15, EHOSTUNREACH},
+	{3, 16, 0},
+	{3, 255, 0},
+	{11, 0, 0},
+	{11, 1, 0},
+	{12, 0, EPROTO},
+	{4, 0, 0},
+	{5, 0, 0},
+};
+
+static void
+hard_errors_reach_a_connected_socket_once(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk;
+	char b;
+
+	ut_stack_up(s, &cfg);
+	ut_stack_peer(s);
+	sk = ut_stack_socket(s, PORT);
+	assert_int_equal(weir_socket_connect(sk, peer()), 0);
+	for (size_t i = 0; i < UT_N(verdict); i++) {
+		rx_error(s, 0, verdict[i].type, verdict[i].code, UT_OUR_IP, PORT, UT_PEER_IP,
+			 UT_PEER_PORT);
+		ut_stack_poll(s);
+		ut_check(weir_socket_error(sk) == -verdict[i].err, "type %u code %u",
+			 verdict[i].type, verdict[i].code);
+		ut_check(weir_socket_error(sk) == 0, "type %u code %u: reported twice",
+			 verdict[i].type, verdict[i].code);
+	}
+	ut_stack_only_drop(s, WEIR_DROP_N, 0, "errors");
+
+	/* By whichever call comes first; the datagram of that send stays the caller's. */
+	rx_error(s, 0, 3, 3, UT_OUR_IP, PORT, UT_PEER_IP, UT_PEER_PORT);
+	ut_stack_poll(s);
+	assert_int_equal(weir_send(s->w[0], sk, "x", 1, NULL), -ECONNREFUSED);
+	assert_int_equal(weir_send(s->w[0], sk, "x", 1, NULL), 1);
+	rx_error(s, 0, 3, 3, UT_OUR_IP, PORT, UT_PEER_IP, UT_PEER_PORT);
+	ut_stack_poll(s);
+	assert_int_equal(weir_recv_wait(s->w[0], sk, WEIR_NS_PER_S), 0);
+	assert_int_equal(weir_recv(s->w[0], sk, &b, 1, NULL), -ECONNREFUSED);
+	assert_int_equal(weir_recv(s->w[0], sk, &b, 1, NULL), -EAGAIN);
+}
+
+static void
+an_unconnected_socket_hears_nothing(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk;
+
+	ut_stack_up(s, &cfg);
+	sk = ut_stack_socket(s, PORT);
+	for (size_t i = 0; i < UT_N(verdict); i++) {
+		rx_error(s, 0, verdict[i].type, verdict[i].code, UT_OUR_IP, PORT, UT_PEER_IP,
+			 UT_PEER_PORT);
+		ut_stack_poll(s);
+		assert_int_equal(weir_socket_error(sk), 0);
+	}
+	assert_int_equal(ut_stack_since(s, rx_consumed[WEIR_PROTO_ICMP]), UT_N(verdict));
+	ut_stack_only_drop(s, WEIR_DROP_N, 0, "errors");
+}
+
+static void
+forged_quotes_have_no_effect(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct ut_pkt sent = ut_pkt_udp();
+	struct weir_socket *sk;
+	struct ut_pkt p;
+	uint8_t b[256];
+	size_t len;
+
+	ut_stack_up(s, &cfg);
+	sk = ut_stack_socket(s, PORT);
+	assert_int_equal(weir_socket_connect(sk, peer()), 0);
+	const struct {
+		const char *what;
+		uint32_t src, dst;
+		uint16_t sport, dport;
+	} row[] = {
+		{"another source address", UT_IP(10, 0, 0, 9), UT_PEER_IP, PORT, UT_PEER_PORT},
+		{"another source port", UT_OUR_IP, UT_PEER_IP, PORT + 1, UT_PEER_PORT},
+		{"another destination", UT_OUR_IP, UT_IP(10, 0, 0, 3), PORT, UT_PEER_PORT},
+		{"another destination port", UT_OUR_IP, UT_PEER_IP, PORT, UT_PEER_PORT + 1},
+	};
+
+	for (size_t i = 0; i < UT_N(row); i++) {
+		rx_error(s, 0, 3, 3, row[i].src, row[i].sport, row[i].dst, row[i].dport);
+		ut_stack_poll(s);
+		ut_stack_only_drop(s, WEIR_DROP_ICMP_QUOTE, 1, row[i].what);
+		assert_int_equal(weir_socket_error(sk), 0);
+	}
+	/* The right addresses, in something that is no UDP header of ours. */
+	sent.ip_src = UT_OUR_IP;
+	sent.ip_dst = UT_PEER_IP;
+	sent.udp_sport = PORT;
+	sent.udp_dport = UT_PEER_PORT;
+	for (int how = 0; how < 5; how++) {
+		struct ut_pkt q = sent;
+		size_t cut = 0;
+
+		switch (how) {
+		case 0:
+			q.ip_proto = 6;
+			break;
+		case 1:
+			q.ip_version = 6;
+			break;
+		case 2:
+			q.ip_ihl = 4;
+			break;
+		case 3:
+			q.ip_ihl = 15;
+			cut = 12;
+			break; /* header beyond the quote */
+		case 4:
+			q.ip_frag = 1;
+			break; /* a later fragment has no UDP header */
+		}
+		len = ut_pkt_bytes(&q, b, sizeof(b)) - cut;
+		p = ut_pkt_icmp_error(3, 3, b + 14, len - 14);
+		ut_stack_rx(s, 0, &p);
+		ut_stack_only_drop(s, WEIR_DROP_ICMP_QUOTE, 1, "no quote of ours");
+		assert_int_equal(weir_socket_error(sk), 0);
+	}
+	/* Quotes that are too short for a UDP header, at each length. */
+	len = ut_pkt_bytes(&sent, b, sizeof(b));
+	for (size_t n = 0; n < 28; n++) {
+		p = ut_pkt_icmp_error(3, 3, b + 14, n);
+		ut_stack_rx(s, 0, &p);
+		ut_stack_only_drop(s, WEIR_DROP_ICMP_SHORT, 1, "short quote");
+	}
+	/* 28 bytes are what RFC 792 asks for. */
+	p = ut_pkt_icmp_error(3, 3, b + 14, 28);
+	ut_stack_rx(s, 0, &p);
+	ut_stack_only_drop(s, WEIR_DROP_N, 0, "shortest quote");
+	assert_int_equal(weir_socket_error(sk), -ECONNREFUSED);
+	/* With options in the quoted header. */
+	sent.ip_opt[0] = 1;
+	sent.ip_opt_len = 40;
+	len = ut_pkt_bytes(&sent, b, sizeof(b));
+	p = ut_pkt_icmp_error(3, 3, b + 14, len - 14);
+	ut_stack_rx(s, 0, &p);
+	assert_int_equal(weir_socket_error(sk), -ECONNREFUSED);
+}
+
+/* An error that comes in on worker 1 for a socket that worker 0 reads. */
+static void
+an_error_travels_to_the_worker_that_reads(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct ut_pkt p = ut_pkt_udp();
+	struct weir_socket *sk, *next;
+	void *word = NULL;
+	uint32_t id;
+	char b;
+
+	cfg.stack.workers = 2;
+	ut_stack_up(s, &cfg);
+	ut_stack_peer(s);
+	sk = ut_stack_socket(s, PORT);
+	assert_int_equal(weir_socket_connect(sk, peer()), 0);
+	ut_stack_rx(s, 0, &p);
+	assert_int_equal(weir_recv(s->w[0], sk, &b, 1, NULL), 18); /* worker 0 reads it */
+
+	rx_error(s, 1, 3, 3, UT_OUR_IP, PORT, UT_PEER_IP, UT_PEER_PORT);
+	while (weir_poll(s->w[1]) > 0)
+		;
+	assert_int_equal(weir_socket_error(sk), 0); /* on its way */
+	weir_poll(s->w[0]);
+	assert_int_equal(weir_socket_error(sk), -ECONNREFUSED);
+
+	/* The socket that was meant has gone meanwhile, and another has its place. */
+	rx_error(s, 1, 3, 3, UT_OUR_IP, PORT, UT_PEER_IP, UT_PEER_PORT);
+	while (weir_poll(s->w[1]) > 0)
+		;
+	assert_true(rte_ring_count(s->w[0]->in[1]) > 0);
+	id = sk->id;
+	assert_int_equal(rte_ring_sc_dequeue(s->w[0]->in[1], &word), 0); /* a slow message */
+	ut_stack_close(s, sk);
+	for (unsigned int i = 0; i < 4; i++)
+		ut_stack_pass(s, 50 * WEIR_NS_PER_MS, 50 * WEIR_NS_PER_MS);
+	do {
+		next = ut_stack_socket(s, 0);
+	} while (next->id != id && s->n_sk < UT_N(s->sk));
+	assert_int_equal(next->id, id);
+	assert_int_equal(rte_ring_sp_enqueue(s->w[0]->in[1], word), 0);
+	weir_poll(s->w[0]);
+	assert_int_equal(weir_socket_error(next), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest cases[] = {
+		UT_STACK_TEST(echo_requests_are_answered),
+		UT_STACK_TEST(the_replys_checksum_is_right_for_every_request),
+		UT_STACK_TEST(a_shared_request_is_not_written_to),
+		UT_STACK_TEST(what_is_not_to_be_answered_is_not),
+		UT_STACK_TEST(a_datagram_for_nobody_is_answered),
+		UT_STACK_TEST(errors_are_rate_limited),
+		UT_STACK_TEST(bad_datagrams_and_broadcasts_are_not_answered),
+		UT_STACK_TEST(hard_errors_reach_a_connected_socket_once),
+		UT_STACK_TEST(an_unconnected_socket_hears_nothing),
+		UT_STACK_TEST(forged_quotes_have_no_effect),
+		UT_STACK_TEST(an_error_travels_to_the_worker_that_reads),
+	};
+
+	return UT_RUN(cases, NULL, NULL);
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The two-queue receive: order, splices, the charge and its limit, and two producers against one
+ * reader. The reader's and the producers' calls are made directly, with true sizes of the test's
+ * choice.
+ */
+#include "common/ut_stack.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include "recvq.h"
+
+static struct weir_recvq q;
+
+static int
+setup(void **state)
+{
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+
+	if (ut_stack_setup(state) != 0)
+		return -1;
+	cfg.n_ports = 0;
+	cfg.no_start = true;
+	ut_stack_up(*state, &cfg);
+	return 0;
+}
+
+static struct rte_mbuf *
+item(struct ut_stack *s, uint64_t number, uint32_t truesize)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(s->pool);
+
+	assert_non_null(m);
+	weir_meta(m)->time_ns = number;
+	weir_meta(m)->truesize = truesize;
+	return m;
+}
+
+/* Produce one; was it taken? It is freed when not. */
+static bool
+produce_one(struct ut_stack *s, uint64_t number, uint32_t truesize)
+{
+	struct rte_mbuf *m = item(s, number, truesize);
+
+	if (weir_recvq_produce(&q, &m, 1) == 1)
+		return true;
+	rte_pktmbuf_free(m);
+	return false;
+}
+
+static void
+must_consume(uint64_t number)
+{
+	struct rte_mbuf *m;
+
+	ut_check(weir_recvq_consume(&q, &m, 1) == 1, "nothing, instead of %" PRIu64, number);
+	ut_check(weir_meta(m)->time_ns == number, "%" PRIu64 " instead of %" PRIu64,
+		 weir_meta(m)->time_ns, number);
+	rte_pktmbuf_free(m);
+}
+
+static void
+must_be_dry(void)
+{
+	struct rte_mbuf *m;
+
+	assert_int_equal(weir_recvq_consume(&q, &m, 1), 0);
+	assert_false(weir_recvq_readable(&q));
+	assert_int_equal(weir_recvq_depth(&q), 0);
+	assert_int_equal(weir_recvq_charge(&q), 0);
+}
+
+/* ---- order ---- */
+
+static void
+order_is_kept_across_splices(void **state)
+{
+	struct ut_stack *s = *state;
+	uint64_t in = 0;
+	uint64_t out = 0;
+
+	weir_recvq_init(&q, 1u << 30);
+	assert_false(weir_recvq_readable(&q));
+	for (unsigned int round = 0; round < 50; round++) {
+		for (unsigned int i = 0; i < round % 7; i++)
+			assert_true(produce_one(s, in++, 1000));
+		assert_int_equal(weir_recvq_depth(&q), in - out);
+		assert_int_equal(weir_recvq_readable(&q), in != out);
+		for (unsigned int i = 0; i < round % 5 && out < in; i++)
+			must_consume(out++);
+	}
+	while (out < in)
+		must_consume(out++);
+	must_be_dry();
+	assert_true(weir_counter_read(&q.n_splices) > 5);
+}
+
+static void
+one_call_reads_from_both_queues(void **state)
+{
+	struct ut_stack *s = *state;
+	struct rte_mbuf *m[8];
+
+	weir_recvq_init(&q, 1u << 30);
+	for (uint64_t i = 0; i < 4; i++)
+		assert_true(produce_one(s, i, 10));
+	must_consume(0); /* 1 to 3 are the reader's now */
+	for (uint64_t i = 4; i < 6; i++)
+		assert_true(produce_one(s, i, 10));
+	assert_int_equal(weir_counter_read(&q.n_splices), 1);
+	assert_int_equal(weir_recvq_consume(&q, m, 8), 5);
+	for (uint64_t i = 0; i < 5; i++)
+		assert_int_equal(weir_meta(m[i])->time_ns, i + 1);
+	rte_pktmbuf_free_bulk(m, 5);
+	assert_int_equal(weir_counter_read(&q.n_splices), 2);
+	must_be_dry();
+}
+
+/* ---- charge ---- */
+
+static void
+the_limit_is_exact(void **state)
+{
+	struct ut_stack *s = *state;
+
+	/* Ten items of 100: with 999 the tenth is too much, with 1000 and 1001 the eleventh. */
+	for (uint64_t limit = 999; limit <= 1001; limit++) {
+		unsigned int fit = limit == 999 ? 9 : 10;
+
+		weir_recvq_init(&q, limit);
+		for (unsigned int i = 0; i < fit; i++)
+			assert_true(produce_one(s, i, 100));
+		assert_false(produce_one(s, 99, 100));
+		assert_int_equal(weir_recvq_charge(&q), fit * 100);
+		assert_int_equal(weir_counter_read(&q.n_full), 1);
+		/* What is left over is still to be had. */
+		assert_int_equal(produce_one(s, fit, 1), limit != 1000);
+		for (unsigned int i = 0; i < fit; i++)
+			must_consume(i);
+		if (limit != 1000)
+			must_consume(fit);
+		must_be_dry();
+	}
+}
+
+static void
+an_empty_queue_takes_one_of_any_size(void **state)
+{
+	struct ut_stack *s = *state;
+
+	weir_recvq_init(&q, 10);
+	for (unsigned int i = 0; i < 5; i++) {
+		assert_true(produce_one(s, 2 * i, UINT32_MAX));
+		assert_false(produce_one(s, 2 * i + 1, 1));
+		assert_false(produce_one(s, 2 * i + 1, UINT32_MAX));
+		assert_int_equal(weir_recvq_charge(&q), UINT32_MAX);
+		must_consume(2 * i);
+		must_be_dry();
+	}
+	/* Not empty: the same is refused. */
+	assert_true(produce_one(s, 1, 1));
+	assert_false(produce_one(s, 2, 10));
+	assert_true(produce_one(s, 3, 9));
+	must_consume(1);
+	must_consume(3);
+	must_be_dry();
+}
+
+static void
+charges_come_back_in_lumps(void **state)
+{
+	struct ut_stack *s = *state;
+
+	weir_recvq_init(&q, 1000);
+	for (unsigned int i = 0; i < 100; i++)
+		assert_true(produce_one(s, i, 10));
+	for (unsigned int i = 0; i < 24; i++)
+		must_consume(i);
+	assert_int_equal(weir_recvq_charge(&q), 1000); /* 240 owed: less than a quarter */
+	assert_false(produce_one(s, 100, 10));
+	must_consume(24);
+	assert_int_equal(weir_recvq_charge(&q), 750);
+	for (unsigned int i = 0; i < 25; i++)
+		assert_true(produce_one(s, 100 + i, 10));
+	assert_false(produce_one(s, 999, 10));
+	for (unsigned int i = 25; i < 125; i++)
+		must_consume(i);
+	must_be_dry();
+	/* Run dry, everything is given back, be it little. */
+	assert_true(produce_one(s, 1, 10));
+	must_consume(1);
+	must_be_dry();
+}
+
+static void
+a_burst_is_taken_up_to_the_first_that_does_not_fit(void **state)
+{
+	struct ut_stack *s = *state;
+	struct rte_mbuf *m[8];
+
+	weir_recvq_init(&q, 500);
+	for (unsigned int i = 0; i < 8; i++)
+		m[i] = item(s, i, i == 5 ? 101 : 90);
+	m[6]->data_off = 77;
+	assert_int_equal(weir_recvq_produce(&q, m, 8), 5);
+	assert_int_equal(weir_counter_read(&q.n_full), 3);
+	assert_int_equal(weir_counter_read(&q.n_queued), 5);
+	assert_int_equal(weir_recvq_charge(&q), 450);
+	assert_int_equal(m[6]->data_off, 77);
+	rte_pktmbuf_free_bulk(m + 5, 3);
+	assert_int_equal(weir_recvq_produce(&q, m, 0), 0);
+	for (unsigned int i = 0; i < 5; i++)
+		must_consume(i);
+	must_be_dry();
+}
+
+static void
+each_datagram_knows_the_drops_before_it(void **state)
+{
+	struct ut_stack *s = *state;
+	struct rte_mbuf *m;
+
+	weir_recvq_init(&q, 100);
+	assert_true(produce_one(s, 0, 50));
+	assert_false(produce_one(s, 9, 60));
+	assert_false(produce_one(s, 9, 60));
+	weir_recvq_refuse(&q, 5);
+	assert_true(produce_one(s, 1, 50));
+	assert_int_equal(weir_recvq_consume(&q, &m, 1), 1);
+	assert_int_equal(weir_meta(m)->drops, 0);
+	rte_pktmbuf_free(m);
+	assert_int_equal(weir_recvq_consume(&q, &m, 1), 1);
+	assert_int_equal(weir_meta(m)->drops, 7);
+	rte_pktmbuf_free(m);
+	assert_int_equal(weir_counter_read(&q.n_mem_limit), 5);
+	assert_int_equal(weir_counter_read(&q.n_full), 2);
+}
+
+/* Counters start just below 2^32 and 2^64, limits are as large as can be. */
+static void
+counters_wrap_and_limits_are_huge(void **state)
+{
+	static const uint64_t start[] = {0, UINT32_MAX - 1500, UINT64_MAX - 1500};
+	static const uint64_t limit[] = {1000, UINT32_MAX, UINT64_MAX};
+	struct ut_stack *s = *state;
+
+	for (size_t i = 0; i < UT_N(start); i++) {
+		for (size_t k = 0; k < UT_N(limit); k++) {
+			uint64_t in = 0;
+			uint64_t out = 0;
+
+			weir_recvq_init(&q, limit[k]);
+			q.charged = start[i];
+			q.released_seen = start[i];
+			atomic_store(&q.released, start[i]);
+			atomic_store(&q.n_queued, start[i]);
+			atomic_store(&q.n_read, start[i]);
+			for (unsigned int round = 0; round < 40; round++) {
+				while (in - out < 10)
+					assert_true(produce_one(s, in++, 100));
+				if (k == 0)
+					assert_false(produce_one(s, 0, 100));
+				assert_int_equal(weir_recvq_depth(&q), 10);
+				assert_int_equal(weir_recvq_charge(&q), 1000);
+				while (out < in - round % 3)
+					must_consume(out++);
+				/* With a few left the lump may be owed; run dry, nothing is. */
+				while (out < in)
+					must_consume(out++);
+				must_be_dry();
+			}
+		}
+	}
+	/* A charge of more than 4 GiB. */
+	weir_recvq_init(&q, UINT64_MAX);
+	for (unsigned int i = 0; i < 10; i++)
+		assert_true(produce_one(s, i, UINT32_MAX));
+	assert_true(weir_recvq_charge(&q) == UINT64_C(10) * UINT32_MAX);
+	for (unsigned int i = 0; i < 10; i++)
+		must_consume(i);
+	must_be_dry();
+}
+
+static void
+purging_takes_both_queues(void **state)
+{
+	struct ut_stack *s = *state;
+
+	for (unsigned int mine = 0; mine < 4; mine++) {
+		for (unsigned int shared = 0; shared < 4; shared++) {
+			struct rte_mbuf *m;
+			uint64_t n = 1;
+
+			weir_recvq_init(&q, 10000);
+			if (mine > 0) {
+				for (uint64_t i = 0; i <= mine; i++)
+					assert_true(produce_one(s, i, 10));
+				must_consume(0);
+			}
+			for (uint64_t i = 0; i < shared; i++)
+				assert_true(produce_one(s, 1 + mine + i, 10));
+			m = weir_recvq_purge(&q);
+			while (m != NULL) {
+				struct rte_mbuf *next = weir_meta(m)->next;
+
+				assert_int_equal(weir_meta(m)->time_ns, n++);
+				rte_pktmbuf_free(m);
+				m = next;
+			}
+			assert_int_equal(n, 1 + mine + shared);
+			must_be_dry();
+			assert_true(produce_one(s, 5, 10)); /* as good as new */
+			must_consume(5);
+			must_be_dry();
+		}
+	}
+}
+
+/* Against a dumb model: a list, and the charge of all that is in it or owed. */
+static void
+random_use_agrees_with_a_list(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_rng rng = ut_rng();
+
+	for (unsigned int run = 0; run < 30; run++) {
+		const uint64_t limit = 1 + ut_rand_below(&rng, 3000);
+		uint32_t size[4096];
+		uint64_t in = 0;
+		uint64_t out = 0;
+		uint64_t inside = 0;
+
+		weir_recvq_init(&q, limit);
+		for (unsigned int step = 0; step < 400; step++) {
+			struct rte_mbuf *m[16];
+			unsigned int n = ut_rand_below(&rng, 16);
+			uint64_t charge = weir_recvq_charge(&q);
+
+			ut_check(charge >= inside && charge <= inside + limit / 4,
+				 "charge %" PRIu64 ", inside %" PRIu64, charge, inside);
+			if (ut_rand(&rng) & 1) {
+				unsigned int took;
+
+				for (unsigned int i = 0; i < n; i++) {
+					size[(in + i) % UT_N(size)] = ut_rand_below(&rng, 500);
+					m[i] = item(s, in + i, size[(in + i) % UT_N(size)]);
+				}
+				took = weir_recvq_produce(&q, m, n);
+				for (unsigned int i = 0; i < took; i++) {
+					uint64_t t = size[(in + i) % UT_N(size)];
+
+					ut_check(charge == 0 || charge + t <= limit,
+						 "taken: %" PRIu64 " + %" PRIu64 " > %" PRIu64,
+						 charge, t, limit);
+					charge += t;
+					inside += t;
+				}
+				if (took < n)
+					ut_check(charge + size[(in + took) % UT_N(size)] > limit &&
+							 charge != 0,
+						 "refused although there is room");
+				in += took;
+				rte_pktmbuf_free_bulk(m + took, n - took);
+			} else {
+				unsigned int got = weir_recvq_consume(&q, m, n);
+
+				ut_check(got == (in - out < n ? in - out : n), "%u of %u", got, n);
+				for (unsigned int i = 0; i < got; i++, out++) {
+					assert_int_equal(weir_meta(m[i])->time_ns, out);
+					inside -= size[out % UT_N(size)];
+				}
+				rte_pktmbuf_free_bulk(m, got);
+			}
+		}
+		while (out < in)
+			must_consume(out++);
+		must_be_dry();
+	}
+}
+
+/* ---- two producers, one reader ---- */
+
+#define EACH 60000
+
+static struct rte_mempool *stress_pool;
+
+static int
+producer(void *arg)
+{
+	const uint64_t id = (uint64_t)(uintptr_t)arg;
+	struct rte_mbuf *m[16];
+	uint64_t seq = 0;
+
+	while (seq < EACH) {
+		unsigned int n = 1 + (unsigned int)(seq % 16);
+		unsigned int done = 0;
+
+		if (n > EACH - seq)
+			n = (unsigned int)(EACH - seq);
+		while (rte_pktmbuf_alloc_bulk(stress_pool, m, n) != 0)
+			sched_yield();
+		for (unsigned int i = 0; i < n; i++) {
+			weir_meta(m[i])->time_ns = id << 32 | seq++;
+			weir_meta(m[i])->truesize = 100;
+		}
+		while (done < n) { /* what is refused is offered again */
+			done += weir_recvq_produce(&q, m + done, n - done);
+			if (done < n)
+				sched_yield();
+		}
+	}
+	return 0;
+}
+
+static void
+nothing_is_lost_or_doubled_between_threads(void **state)
+{
+	struct ut_stack *s = *state;
+	uint64_t next[2] = {0, 0};
+	struct rte_mbuf *m[32];
+	struct timespec start, now;
+
+	/* Limits small and large: the queue is full at times, or never. */
+	for (unsigned int run = 0; run < 2; run++) {
+		bool good = true;
+
+		stress_pool = s->pool;
+		next[0] = next[1] = 0;
+		weir_recvq_init(&q, run == 0 ? 2000 : 1u << 30);
+		for (uintptr_t id = 0; id < 2; id++)
+			assert_int_equal(rte_eal_remote_launch(producer, (void *)id,
+							       (unsigned int)id + 1),
+					 0);
+		clock_gettime(CLOCK_MONOTONIC, &start);
+		while (good && next[0] + next[1] < 2 * EACH) {
+			unsigned int got = weir_recvq_consume(&q, m, 1 + next[0] % 32);
+
+			for (unsigned int i = 0; i < got; i++) {
+				uint64_t number = weir_meta(m[i])->time_ns;
+
+				good &= number >> 32 < 2 &&
+					(uint32_t)number == next[number >> 32 & 1]++;
+			}
+			rte_pktmbuf_free_bulk(m, got);
+			if (got == 0) {
+				sched_yield();
+				clock_gettime(CLOCK_MONOTONIC, &now);
+				good &= now.tv_sec - start.tv_sec < 40;
+			}
+		}
+		if (!good) /* let the producers come to their end */
+			atomic_store(&q.limit, UINT64_MAX);
+		while (!good && next[0] + next[1] < 2 * EACH) {
+			unsigned int got = weir_recvq_consume(&q, m, 32);
+
+			next[0] += got;
+			rte_pktmbuf_free_bulk(m, got);
+			if (got == 0 && rte_eal_get_lcore_state(1) == WAIT &&
+			    rte_eal_get_lcore_state(2) == WAIT)
+				break;
+		}
+		rte_eal_wait_lcore(1);
+		rte_eal_wait_lcore(2);
+		assert_true(good);
+		must_be_dry();
+		assert_int_equal(weir_counter_read(&q.n_read), 2 * EACH);
+	}
+}
+
+int
+main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, ut_stack_teardown)
+	const struct CMUnitTest cases[] = {
+		CASE(order_is_kept_across_splices),
+		CASE(one_call_reads_from_both_queues),
+		CASE(the_limit_is_exact),
+		CASE(an_empty_queue_takes_one_of_any_size),
+		CASE(charges_come_back_in_lumps),
+		CASE(a_burst_is_taken_up_to_the_first_that_does_not_fit),
+		CASE(each_datagram_knows_the_drops_before_it),
+		CASE(counters_wrap_and_limits_are_huge),
+		CASE(purging_takes_both_queues),
+		CASE(random_use_agrees_with_a_list),
+		CASE(nothing_is_lost_or_doubled_between_threads),
+	};
+
+	return UT_RUN(cases, NULL, NULL);
+}
