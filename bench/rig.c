@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See rig.h. Not measured: everything here is set-up.
+ */
+#include "rig.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "testport.h"
+
+#define ETH_MIN 60
+
+uint16_t
+rig_frame(const struct rig *r, uint8_t *frame, unsigned int len)
+{
+	struct wire_ip4 ip = {
+		.ver_ihl = 0x45,
+		.total_len = WIRE_BE16(WIRE_IP4_MIN + WIRE_UDP_LEN + len),
+		.frag = WIRE_BE16(WIRE_IP4_DF),
+		.ttl = 64,
+		.proto = WIRE_PROTO_UDP,
+		.src = WIRE_BE32(RIG_PEER_IP),
+		.dst = WIRE_BE32(RIG_OUR_IP),
+	};
+	struct wire_udp udp = {
+		.sport = WIRE_BE16(RIG_PEER_PORT),
+		.dport = WIRE_BE16(RIG_PORT),
+		.len = WIRE_BE16(WIRE_UDP_LEN + len),
+	};
+	unsigned int total = WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN + len;
+	uint64_t sum = wire_pseudo4(ip.src, ip.dst, ip.proto, (uint16_t)(WIRE_UDP_LEN + len));
+
+	ip.csum = wire_ip4_csum(&ip, sizeof(ip));
+	sum = wire_sum(r->payload, len, wire_sum(&udp, sizeof(udp), sum));
+	udp.csum = (wire_be16)~wire_fold(sum);
+	memset(frame, 0, ETH_MIN);
+	memcpy(frame, &r->eth, WIRE_ETH_LEN);
+	memcpy(frame + WIRE_ETH_LEN, &ip, sizeof(ip));
+	memcpy(frame + WIRE_ETH_LEN + sizeof(ip), &udp, sizeof(udp));
+	memcpy(frame + WIRE_ETH_LEN + sizeof(ip) + sizeof(udp), r->payload, len);
+	return (uint16_t)RTE_MAX(total, (unsigned int)ETH_MIN);
+}
+
+static int
+fail(const struct rig *r, const char *what, int ret, const struct weir_error *err)
+{
+	fprintf(stderr, "bench: %s: %s: %d %s\n", r->conf->name, what, ret,
+		err != NULL ? err->text : "");
+	return -1;
+}
+
+/* The device, with the frames that it will bring. */
+static int
+device_up(struct rig *r)
+{
+	const uint64_t rx = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
+	const uint64_t tx = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+	struct testport_cfg cfg = {.mode = TESTPORT_FEED, .queues_max = 1};
+	struct testport_frame frame;
+	struct rte_ether_addr mac;
+	uint8_t bytes[RIG_ROOM];
+	int ret;
+
+	if (r->conf->offload) {
+		cfg.rx_offloads = rx;
+		cfg.tx_offloads = tx;
+	}
+	snprintf(r->device, sizeof(r->device), "net_weirtest_%s", r->conf->name);
+	ret = testport_create(r->device, &cfg, &r->ethdev);
+	if (ret != 0)
+		return fail(r, "testport_create", ret, NULL);
+	ret = rte_eth_macaddr_get(r->ethdev, &mac);
+	if (ret != 0)
+		return fail(r, "macaddr_get", ret, NULL);
+	memcpy(r->eth.dst, mac.addr_bytes, WIRE_ETH_ALEN);
+	memcpy(r->eth.src, "\x02\x00\x00\x00\x00\x02", WIRE_ETH_ALEN);
+	r->eth.type = WIRE_BE16(WIRE_ETH_IP4);
+	for (unsigned int i = 0; i < sizeof(r->payload); i++)
+		r->payload[i] = (uint8_t)(i * 7 + 1);
+	frame.bytes = bytes;
+	frame.len_bytes = rig_frame(r, bytes, r->payload_bytes);
+	ret = testport_feed(r->ethdev, &frame, 1, NULL, NULL, false);
+	return ret == 0 ? 0 : fail(r, "testport_feed", ret, NULL);
+}
+
+static int
+addresses(struct rig *r, struct weir_error *err)
+{
+	const struct weir_addr our = weir_addr_v4(RIG_OUR_IP, 0);
+	const struct weir_addr peer = weir_addr_v4(RIG_PEER_IP, 0);
+	const struct weir_addr any = weir_addr_v4(0, 0);
+	int ret = weir_addr_add(r->stack, 0, &our, 24, err);
+
+	if (ret == 0)
+		ret = weir_neigh_add(r->stack, 0, &peer, r->eth.src, err);
+	if (ret == 0)
+		ret = weir_route_add(r->stack, &any, 0, &peer, 0, err);
+	return ret;
+}
+
+int
+rig_up(struct rig *r, const struct rig_conf *conf, const struct bench_opts *opts)
+{
+	struct weir_addr name = weir_addr_v4(0, RIG_PORT);
+	struct weir_stack_conf stack;
+	struct weir_port_conf port;
+	struct weir_error err = {0};
+	int ret;
+
+	memset(r, 0, sizeof(*r));
+	r->conf = conf;
+	r->payload_bytes = opts->payload_bytes;
+	if (device_up(r) != 0)
+		return -1;
+	weir_stack_conf_init(&stack);
+	stack.name = conf->name;
+	stack.burst = conf->burst;
+	weir_port_conf_init(&port);
+	port.device = r->device;
+	port.rx_desc = opts->inflight;
+	port.tx_desc = opts->inflight;
+	ret = weir_stack_create(&stack, &r->stack, &err);
+	if (ret != 0)
+		return fail(r, "create", ret, &err);
+	ret = weir_port_add(r->stack, &port, &err);
+	if (ret < 0)
+		return fail(r, "port_add", ret, &err);
+	ret = addresses(r, &err);
+	if (ret != 0)
+		return fail(r, "addresses", ret, &err);
+	ret = weir_stack_start(r->stack, &err);
+	if (ret != 0)
+		return fail(r, "start", ret, &err);
+	ret = weir_worker_attach(r->stack, 0, &r->lc);
+	if (ret != 0)
+		return fail(r, "attach", ret, NULL);
+	ret = weir_socket_open(r->stack, NULL, &r->sk);
+	if (ret == 0)
+		ret = weir_socket_bind(r->sk, &name);
+	if (ret != 0)
+		return fail(r, "socket", ret, NULL);
+	/* The public way to the pool: a buffer knows it. */
+	struct rte_mbuf *m;
+
+	if (weir_mbuf_alloc_bulk(r->lc, &m, 1) != 0)
+		return fail(r, "alloc", 0, NULL);
+	r->pool = m->pool;
+	weir_mbuf_free_bulk(&m, 1);
+	return 0;
+}
+
+int
+rig_connect(struct rig *r)
+{
+	const struct weir_addr peer = weir_addr_v4(RIG_PEER_IP, RIG_PEER_PORT);
+
+	return weir_socket_connect(r->sk, &peer);
+}
+
+int
+rig_down(struct rig *r)
+{
+	struct weir_stats st;
+	uint64_t drops = 0;
+	int ret = 0;
+
+	if (r->stack == NULL)
+		return 0;
+	/* A loop that drops is fast and useless. The endless feed is cut off only after this look. */
+	weir_stats_get(r->stack, &st);
+	for (unsigned int i = 0; i < WEIR_DROP_N; i++)
+		drops += st.drops[i];
+	if (drops != 0) {
+		weir_stats_print(stderr, &st);
+		ret = fail(r, "datagrams were dropped", 0, NULL);
+	}
+	if (r->sk != NULL)
+		weir_socket_close(r->sk);
+	if (r->lc != NULL)
+		weir_lcore_detach(r->lc);
+	weir_stack_stop(r->stack);
+	if (weir_stats_check(r->stack, &st) != 0) {
+		weir_stats_print(stderr, &st);
+		ret = fail(r, "the sums do not fit", 0, NULL);
+	}
+	if (testport_errors(r->ethdev) != 0)
+		ret = fail(r, "the port was handed wrong frames", 0, NULL);
+	if (weir_stack_destroy(r->stack) != 0)
+		ret = fail(r, "buffers are missing", 0, NULL);
+	testport_destroy(r->device);
+	r->stack = NULL;
+	return ret;
+}
