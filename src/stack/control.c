@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_malloc.h>
+
 #include "control_state.h"
 #include "local.h"
 #include "neigh.h"
@@ -311,19 +313,41 @@ struct undo {
 	unsigned int port;
 	enum weir_neigh_state neigh;
 	uint8_t mac[6];
+	struct weir_ctl_addr *addr; /* PORT_REMOVE: the lists as they were */
+	struct weir_ctl_route *route;
+	size_t n_addr, n_route;
 };
 
+/* Take what belongs to a port out of the lists, keeping copies for undo. */
 static int
-port_remove(struct weir_stack *stack, unsigned int index)
+lists_without_port(struct weir_control *c, unsigned int index, struct undo *u)
 {
-	struct weir_control *c = stack->control;
+	size_t n = 0;
 
-	for (size_t i = c->n_addr; i-- > 0;)
-		if (c->addr[i].port == index)
-			list_addr_del(c, (int)i);
-	for (size_t i = c->n_route; i-- > 0;)
-		if (c->route[i].port == index)
-			list_route_del(c, (int)i);
+	u->addr = malloc((c->n_addr + 1) * sizeof(*c->addr));
+	u->route = malloc((c->n_route + 1) * sizeof(*c->route));
+	if (u->addr == NULL || u->route == NULL)
+		return -ENOMEM;
+	u->n_addr = c->n_addr;
+	u->n_route = c->n_route;
+	memcpy(u->addr, c->addr, c->n_addr * sizeof(*c->addr));
+	memcpy(u->route, c->route, c->n_route * sizeof(*c->route));
+	for (size_t i = 0; i < u->n_addr; i++)
+		if (u->addr[i].port != index)
+			c->addr[n++] = u->addr[i];
+	c->n_addr = n;
+	n = 0;
+	for (size_t i = 0; i < u->n_route; i++)
+		if (u->route[i].port != index)
+			c->route[n++] = u->route[i];
+	c->n_route = n;
+	return 0;
+}
+
+/* The port is in no list and in no published table any more. */
+static void
+port_gone(struct weir_stack *stack, unsigned int index)
+{
 	weir_neigh_flush_port(stack, (uint16_t)index);
 	/* The counters of a port that goes stay in the stack's sums. */
 	for (unsigned int l = 0; l < stack->n_lcores; l++) {
@@ -337,7 +361,6 @@ port_remove(struct weir_stack *stack, unsigned int index)
 		memset((void *)from, 0, sizeof(*from));
 	}
 	weir_port_release(stack, index);
-	return 0;
 }
 
 static int
@@ -372,7 +395,7 @@ apply_one(struct weir_stack *stack, struct weir_ctl_op *op, struct undo *u, bool
 					      "stopped",
 					      at, sep, op->port);
 		*rebuild = true;
-		return port_remove(stack, op->port);
+		return lists_without_port(c, op->port, u);
 	case WEIR_CTL_ADDR_ADD:
 		ret = check_addr_add(stack, op, err);
 		if (ret == 0)
@@ -432,7 +455,7 @@ undo_one(struct weir_stack *stack, struct weir_ctl_op *op, const struct undo *u)
 
 	switch (op->kind) {
 	case WEIR_CTL_PORT_ADD:
-		port_remove(stack, op->port);
+		port_gone(stack, op->port);
 		break;
 	case WEIR_CTL_ADDR_ADD:
 		list_addr_del(c, addr_index(c, op->port, &op->addr));
@@ -454,9 +477,29 @@ undo_one(struct weir_stack *stack, struct weir_ctl_op *op, const struct undo *u)
 		weir_neigh_restore(stack, stack->ports[op->port], &op->addr.ip, op->addr.family,
 				   u->neigh, u->mac);
 		break;
-	case WEIR_CTL_PORT_REMOVE: /* never undone: only allowed as the last operation */
+	case WEIR_CTL_PORT_REMOVE: /* the lists only shrank: there is room */
+		memcpy(c->addr, u->addr, u->n_addr * sizeof(*c->addr));
+		memcpy(c->route, u->route, u->n_route * sizeof(*c->route));
+		c->n_addr = u->n_addr;
+		c->n_route = u->n_route;
 		break;
 	}
+}
+
+int
+weir_ctl_publish(struct weir_stack *stack)
+{
+	struct weir_locals *locals = weir_local_build(stack);
+	struct weir_fib *fib = weir_route_build(stack);
+
+	if (locals == NULL || fib == NULL) {
+		rte_free(locals);
+		rte_free(fib);
+		return -ENOMEM;
+	}
+	weir_local_publish(stack, locals);
+	weir_route_publish(stack, fib);
+	return 0;
 }
 
 static int
@@ -481,19 +524,17 @@ apply_locked(struct weir_stack *stack, struct weir_ctl_op *ops, unsigned int n, 
 			break;
 	}
 	if (ret == 0 && rebuild) {
-		ret = weir_local_rebuild(stack);
-		if (ret == 0)
-			ret = weir_route_rebuild(stack);
+		ret = weir_ctl_publish(stack);
 		if (ret != 0)
 			weir_error_set(err, ret, "out of memory");
 	}
-	if (ret != 0) {
-		while (done-- > 0)
-			undo_one(stack, &ops[done], &u[done]);
-		/* The addresses may have been published before the routes failed. */
-		if (rebuild)
-			(void)weir_local_rebuild(stack);
+	if (ret == 0) {
+		if (ops[n - 1].kind == WEIR_CTL_PORT_REMOVE)
+			port_gone(stack, ops[n - 1].port);
+		return 0;
 	}
+	while (done-- > 0)
+		undo_one(stack, &ops[done], &u[done]);
 	return ret;
 }
 
@@ -515,6 +556,9 @@ weir_ctl_apply(struct weir_stack *stack, struct weir_ctl_op *ops, unsigned int n
 	ret = apply_locked(stack, ops, n, u, err);
 	weir_rcu_reclaim(stack, false);
 	weir_ctl_unlock(stack);
+	/* Only a removal, the last operation, keeps copies. */
+	free(u[n - 1].addr);
+	free(u[n - 1].route);
 	free(u);
 	return ret;
 }

@@ -4,8 +4,6 @@
  */
 #include "local.h"
 
-#include <errno.h>
-
 #include <rte_malloc.h>
 
 #include "control_state.h"
@@ -26,17 +24,16 @@ put(struct weir_locals *l, const union weir_ip *ip, uint8_t family, enum weir_lo
 		.ip = *ip, .family = family, .kind = (uint8_t)kind, .bits = bits, .port = port};
 }
 
-int
-weir_local_rebuild(struct weir_stack *stack)
+struct weir_locals *
+weir_local_build(struct weir_stack *stack)
 {
 	const struct weir_control *c = stack->control;
-	struct weir_locals *old = atomic_load_explicit(&stack->locals, memory_order_relaxed);
 	uint32_t slots = rte_align32pow2((uint32_t)(c->n_addr * 4 + 8));
 	struct weir_locals *l;
 
 	l = rte_zmalloc("weir_locals", sizeof(*l) + slots * sizeof(l->slot[0]), WEIR_CACHE_LINE);
 	if (l == NULL)
-		return -ENOMEM;
+		return NULL;
 	l->mask = slots - 1;
 	for (size_t i = 0; i < c->n_addr; i++)
 		put(l, &c->addr[i].addr.ip, c->addr[i].addr.family, WEIR_LOCAL_UNICAST,
@@ -50,10 +47,17 @@ weir_local_rebuild(struct weir_stack *stack)
 		bcast.v4 |= WIRE_BE32(UINT32_MAX >> c->addr[i].bits);
 		put(l, &bcast, WEIR_IPV4, WEIR_LOCAL_BROADCAST, c->addr[i].bits, c->addr[i].port);
 	}
+	return l;
+}
+
+void
+weir_local_publish(struct weir_stack *stack, struct weir_locals *l)
+{
+	struct weir_locals *old = atomic_load_explicit(&stack->locals, memory_order_relaxed);
+
 	atomic_store_explicit(&stack->locals, l, memory_order_release);
 	if (old != NULL)
 		weir_rcu_free(stack, old);
-	return 0;
 }
 
 void

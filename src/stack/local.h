@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which addresses are ours. HOT lookup under RCU; CONTROL rebuilds the snapshot. Layer 1.
+ * Which addresses are ours. HOT lookup under RCU; CONTROL builds and publishes the snapshot. Layer 1.
  *
  * The host model is the weak one (as Linux): an address of ours is ours on every port.
  */
@@ -64,8 +64,10 @@ weir_local4(struct weir_stack *stack, wire_be32 addr)
 	return addr == 0xffffffff ? WEIR_LOCAL_BROADCAST : WEIR_NOT_LOCAL;
 }
 
-/* Rebuild the snapshot from control's list. Control lock held. -ENOMEM: nothing changed. */
-int weir_local_rebuild(struct weir_stack *stack);
+/* A snapshot of control's list, not yet published; NULL: out of memory. Control lock held. */
+struct weir_locals *weir_local_build(struct weir_stack *stack);
+/* Let the data path see it; the one before is freed after a grace period. Control lock held. */
+void weir_local_publish(struct weir_stack *stack, struct weir_locals *l);
 void weir_local_fini(struct weir_stack *stack);
 
 #endif /* WEIR_LOCAL_H */

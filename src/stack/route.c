@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HOT: the hit; COLD: the miss; CONTROL: the rebuild. See route.h.
+ * HOT: the hit; COLD: the miss; CONTROL: building the table. See route.h.
  */
 #include "route.h"
 
@@ -83,7 +83,7 @@ miss(struct weir_lcore *lc, struct weir_rtc *set, uint64_t hash, const union wei
 {
 	static const uint8_t all_ones[WIRE_ETH_ALEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	struct weir_stack *stack = lc->stack;
-	/* Acquire: pairs with the release in weir_route_rebuild; read before any table. */
+	/* Acquire: pairs with the release in weir_route_publish; read before any table. */
 	uint64_t gen = atomic_load_explicit(&stack->gen, memory_order_acquire);
 	const struct weir_route *r;
 	const struct weir_local *mine;
@@ -220,17 +220,16 @@ mask_prefix(struct weir_route *r)
 	}
 }
 
-int
-weir_route_rebuild(struct weir_stack *stack)
+struct weir_fib *
+weir_route_build(struct weir_stack *stack)
 {
 	const struct weir_control *c = stack->control;
-	struct weir_fib *old = atomic_load_explicit(&stack->fib, memory_order_relaxed);
 	size_t max = c->n_addr + c->n_route + 1;
 	struct weir_fib *fib;
 
 	fib = rte_zmalloc("weir_fib", sizeof(*fib) + max * sizeof(fib->route[0]), WEIR_CACHE_LINE);
 	if (fib == NULL)
-		return -ENOMEM;
+		return NULL;
 	for (size_t i = 0; i < c->n_addr; i++) {
 		struct weir_route *r = &fib->route[fib->n++];
 
@@ -268,6 +267,14 @@ weir_route_rebuild(struct weir_stack *stack)
 	for (uint32_t i = 0; i < fib->n; i++)
 		fib->route[i].seq = i;
 	qsort(fib->route, fib->n, sizeof(fib->route[0]), by_length);
+	return fib;
+}
+
+void
+weir_route_publish(struct weir_stack *stack, struct weir_fib *fib)
+{
+	struct weir_fib *old = atomic_load_explicit(&stack->fib, memory_order_relaxed);
+
 	atomic_store_explicit(&stack->fib, fib, memory_order_release);
 	/* Publish the table, then the generation: pairs with the acquire in miss(). */
 	atomic_store_explicit(&stack->gen,
@@ -275,7 +282,6 @@ weir_route_rebuild(struct weir_stack *stack)
 			      memory_order_release);
 	if (old != NULL)
 		weir_rcu_free(stack, old);
-	return 0;
 }
 
 void

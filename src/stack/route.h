@@ -3,7 +3,7 @@
  * Routes: an authoritative table under RCU, and each lcore's own cache of finished headers. Layer 1.
  *
  * HOT: weir_route_get(), a hit in the cache. COLD: a miss, one lookup in the table and one neighbour.
- * CONTROL: weir_route_rebuild().
+ * CONTROL: weir_route_build(), weir_route_publish().
  *
  * The cache is fixed in size, two-way set-associative, keyed by a secret hash of (destination, bound
  * source); a miss overwrites the older way, so an attacker who sprays destinations can cause misses
@@ -79,8 +79,10 @@ struct weir_rtc *weir_route_get(struct weir_lcore *lc, const union weir_ip *dst,
 const struct weir_route *weir_route_lookup(struct weir_stack *stack, const union weir_ip *dst,
 					   uint8_t family);
 
-/* Publish a table made from control's lists, bump the generation. Control lock held. -ENOMEM. */
-int weir_route_rebuild(struct weir_stack *stack);
+/* A table of control's lists, not yet published; NULL: out of memory. Control lock held. */
+struct weir_fib *weir_route_build(struct weir_stack *stack);
+/* Let the data path see it, then raise the generation. Control lock held. */
+void weir_route_publish(struct weir_stack *stack, struct weir_fib *fib);
 void weir_route_fini(struct weir_stack *stack);
 
 #endif /* WEIR_ROUTE_H */

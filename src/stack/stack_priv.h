@@ -8,6 +8,12 @@
 #include "control.h"
 #include "lcore.h"
 
+/*
+ * Build the snapshots of addresses and routes from control's lists and publish both, or neither: -ENOMEM.
+ * Control lock held.
+ */
+int weir_ctl_publish(struct weir_stack *stack);
+
 /* Take an ethdev in; the stack is stopped, the control lock held. Index or negative errno. */
 int weir_port_attach(struct weir_stack *stack, const struct weir_port_conf *conf,
 		     const char *origin, struct weir_error *err);

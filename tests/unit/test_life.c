@@ -17,6 +17,7 @@
 #include "common/ut_eal.h"
 #include "common/ut_fail.h"
 #include "common/ut_pool.h"
+#include "control_state.h"
 #include "lcore.h"
 
 #define PORT UT_OUR_PORT
@@ -481,6 +482,77 @@ every_allocation_fails_once_and_nothing_is_left(void **state)
 	ut_clock_remove();
 }
 
+/* ---- a removal that runs out of memory ---- */
+
+struct removal {
+	struct ut_stack *s;
+	struct ut_stack_cfg cfg;
+};
+
+/* A stopped stack whose port 0 has an address and a route through it. */
+static int
+attempt_removal(void *arg)
+{
+	struct removal *r = arg;
+	struct weir_stack *stack = r->s->stack;
+	struct weir_port_info info;
+	int ret = weir_port_remove(stack, 0, NULL);
+
+	if (ret != 0) {
+		/* Nothing has changed: the port, its address and its route are there. */
+		ut_fail_stop();
+		assert_int_equal(weir_port_info_get(stack, 0, &info), 0);
+		assert_int_equal(stack->control->n_addr, 1);
+		assert_int_equal(stack->control->n_route, 1);
+	}
+	return ret;
+}
+
+static void
+put_the_port_back(void *arg)
+{
+	struct removal *r = arg;
+	struct weir_addr ours = weir_addr_v4(UT_OUR_IP, 0);
+	struct weir_addr peer = weir_addr_v4(UT_PEER_IP, 0);
+	struct weir_addr net = weir_addr_v4(UT_IP(172, 16, 0, 0), 0);
+
+	assert_int_equal(r->s->stack->control->n_addr, 0);
+	assert_int_equal(r->s->stack->control->n_route, 0);
+	assert_int_equal(weir_port_add(r->s->stack, &r->cfg.port, NULL), 0);
+	assert_int_equal(weir_addr_add(r->s->stack, 0, &ours, 24, NULL), 0);
+	assert_int_equal(weir_route_add(r->s->stack, &net, 16, &peer, 0, NULL), 0);
+}
+
+static void
+a_removal_without_memory_changes_nothing(void **state)
+{
+	struct removal r = {.s = *state, .cfg = ut_stack_cfg()};
+	struct weir_addr peer = weir_addr_v4(UT_PEER_IP, 0);
+	struct weir_addr net = weir_addr_v4(UT_IP(172, 16, 0, 0), 0);
+	struct weir_port_info info;
+	unsigned int failed = 0;
+
+	ut_stack_up(r.s, &r.cfg);
+	assert_int_equal(weir_route_add(r.s->stack, &net, 16, &peer, 0, NULL), 0);
+	assert_int_equal(weir_port_info_get(r.s->stack, 0, &info), 0);
+	ut_stack_detach(r.s);
+	assert_int_equal(weir_stack_stop(r.s->stack), 0);
+	r.cfg.port.device = info.device;
+	for (unsigned int k = 1;; k++) {
+		int ret;
+
+		ut_fail_at(k);
+		ret = attempt_removal(&r);
+		if (ret == 0)
+			break;
+		assert_int_equal(ret, -ENOMEM);
+		failed++;
+	}
+	ut_fail_stop();
+	assert_true(failed >= 4);
+	put_the_port_back(&r);
+}
+
 /* ---- buffers ---- */
 
 static void
@@ -646,6 +718,7 @@ main(void)
 		UT_STACK_TEST(a_failing_device_is_named_and_leaves_nothing_started),
 		UT_STACK_TEST(a_port_of_the_application_is_only_polled),
 		UT_STACK_TEST(every_allocation_fails_once_and_nothing_is_left),
+		UT_STACK_TEST(a_removal_without_memory_changes_nothing),
 		UT_STACK_TEST(a_stack_with_buffers_out_is_not_destroyed),
 		UT_STACK_TEST(a_larger_pool_replaces_one_whose_buffers_are_out),
 		UT_STACK_TEST(a_hoarding_reader_cannot_starve_the_rest),
