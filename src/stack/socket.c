@@ -19,7 +19,8 @@
 #include "route.h"
 #include "sock.h"
 
-#define DEFAULT_TTL 64
+#define DEFAULT_TTL   64
+#define ID_WAIT_TURNS 10000
 
 /* ---- open, close ---- */
 
@@ -66,8 +67,14 @@ weir_socket_open(struct weir_stack *stack, const struct weir_socket_conf *conf,
 	weir_recvq_init(&sk->rq, rcvbuf);
 
 	weir_ctl_lock(stack);
-	if (c->n_free_ids == 0)
-		weir_rcu_reclaim(stack, false);
+	/* Closed sockets give their ids back after a grace period: worth a few turns of waiting. */
+	for (unsigned int i = 0; c->n_free_ids == 0 && i < ID_WAIT_TURNS; i++) {
+		if (weir_rcu_reclaim(stack, false) == 0 || c->n_free_ids != 0)
+			break;
+		weir_ctl_unlock(stack);
+		weir_ctl_breathe(stack);
+		weir_ctl_lock(stack);
+	}
 	if (c->n_free_ids == 0) {
 		weir_ctl_unlock(stack);
 		rte_free(sk);
@@ -181,6 +188,7 @@ hash_bound(struct weir_socket *sk, const union weir_ip *ip, uint16_t port)
 {
 	struct weir_control *c = sk->stack->control;
 	struct weir_key key = {.local = *ip, .lport = port, .family = WEIR_IPV4};
+	const union weir_ip before = sk->bound;
 	struct weir_sockent *ent;
 	int ret;
 
@@ -188,7 +196,7 @@ hash_bound(struct weir_socket *sk, const union weir_ip *ip, uint16_t port)
 	sk->bound_group = !any(ip) && weir_local4(sk->stack, ip->v4) == WEIR_LOCAL_BROADCAST;
 	ret = weir_socktab_insert(sk->stack, &key, sk, &ent);
 	if (ret != 0) {
-		sk->bound = (union weir_ip){.w = {0, 0}};
+		sk->bound = before;
 		return ret;
 	}
 	sk->ent = ent;
@@ -202,29 +210,46 @@ hash_bound(struct weir_socket *sk, const union weir_ip *ip, uint16_t port)
 static int
 bind_locked(struct weir_socket *sk, const union weir_ip *ip, uint16_t port, int none)
 {
+	const bool explicit_port = port != 0;
+	int ret;
+
 	if (sk->lport != 0)
 		return -EINVAL;
-	sk->port_explicit = port != 0;
-	sk->addr_explicit = !any(ip);
-	if (port == 0) {
+	if (!explicit_port) {
 		port = ephemeral(sk, ip);
 		if (port == 0)
 			return none;
 	} else if (in_use(sk, ip, port)) {
 		return -EADDRINUSE;
 	}
-	return hash_bound(sk, ip, port);
+	ret = hash_bound(sk, ip, port);
+	if (ret == 0) {
+		sk->port_explicit = explicit_port;
+		sk->addr_explicit = !any(ip);
+	}
+	return ret;
+}
+
+/*
+ * Control lock held. An ephemeral port, on the address that an earlier bind chose or on any. -EAGAIN: none
+ * left.
+ */
+static int
+autobind_locked(struct weir_socket *sk)
+{
+	const union weir_ip ip = sk->addr_explicit ? sk->bound : (union weir_ip){.w = {0, 0}};
+
+	return bind_locked(sk, &ip, 0, -EAGAIN);
 }
 
 int
 weir_sock_autobind(struct weir_socket *sk)
 {
-	static const union weir_ip none;
 	int ret = 0;
 
 	weir_ctl_lock(sk->stack);
 	if (sk->lport == 0)
-		ret = bind_locked(sk, &none, 0, -EAGAIN);
+		ret = autobind_locked(sk);
 	weir_ctl_unlock(sk->stack);
 	return ret;
 }
@@ -247,7 +272,7 @@ weir_socket_bind(struct weir_socket *sk, const struct weir_addr *local)
 
 /*
  * Control lock held. Back to the bound state. A port that was not chosen by the caller is given up with
- * the association (as Linux does), an address likewise.
+ * the association, and so is an address (as Linux does).
  */
 static int
 disconnect_locked(struct weir_socket *sk)
@@ -262,7 +287,7 @@ disconnect_locked(struct weir_socket *sk)
 		return 0;
 	if (!sk->port_explicit) {
 		unhash(sk);
-		sk->bound = none;
+		sk->bound = ip;
 	} else {
 		ret = weir_socktab_insert(sk->stack, &key, sk, &ent);
 		if (ret != 0)
@@ -280,7 +305,6 @@ static int
 connect_locked(struct weir_socket *sk, const struct weir_addr *peer)
 {
 	const struct weir_local *mine = weir_local_find(sk->stack, &peer->ip, WEIR_IPV4);
-	static const union weir_ip none;
 	const struct weir_socket *other;
 	const struct weir_route *r;
 	struct weir_sockent *ent;
@@ -297,7 +321,7 @@ connect_locked(struct weir_socket *sk, const struct weir_addr *peer)
 	    (!sk->addr_explicit && !r->has_src))
 		return -ENETUNREACH;
 	if (sk->lport == 0) {
-		ret = bind_locked(sk, &none, 0, -EAGAIN);
+		ret = autobind_locked(sk);
 		if (ret != 0)
 			return ret;
 		bound_here = true;
@@ -357,7 +381,7 @@ weir_socket_local(const struct weir_socket *sk, struct weir_addr *out)
 {
 	memset(out, 0, sizeof(*out));
 	weir_ctl_lock(sk->stack);
-	if (sk->lport != 0) {
+	if (sk->lport != 0 || sk->addr_explicit) {
 		out->ip = sk->bound;
 		out->port = sk->lport;
 		out->family = WEIR_IPV4;

@@ -519,6 +519,56 @@ a_socket_that_changes_its_name_is_always_found(void **state)
 	assert_true(r.found > 0);
 }
 
+/* An address that was chosen survives what a port that was not chosen does not. */
+static void
+disconnect_keeps_what_the_caller_chose(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_addr peer = weir_addr_v4(UT_PEER_IP, UT_PEER_PORT);
+	struct weir_addr a = weir_addr_v4(UT_OUR_IP, 0);
+	struct weir_socket *sk;
+
+	ut_stack_up(s, &cfg);
+	sk = ut_stack_socket(s, 0);
+	assert_int_equal(weir_socket_bind(sk, &a), 0);
+	assert_int_equal(weir_socket_connect(sk, &peer), 0);
+	assert_int_equal(weir_socket_disconnect(sk), 0);
+	weir_socket_local(sk, &a);
+	assert_int_equal(a.family, WEIR_IPV4);
+	assert_int_equal(a.ip.v4, weir_addr_v4(UT_OUR_IP, 0).ip.v4);
+	assert_int_equal(a.port, 0);
+	/* The next implicit bind is to that address, and a failed bind leaves it alone. */
+	a = weir_addr_v4(UT_IP(10, 9, 9, 9), 7);
+	assert_int_equal(weir_socket_bind(sk, &a), -EADDRNOTAVAIL);
+	assert_int_equal(weir_socket_connect(sk, &peer), 0);
+	weir_socket_local(sk, &a);
+	assert_int_equal(a.ip.v4, weir_addr_v4(UT_OUR_IP, 0).ip.v4);
+	assert_int_not_equal(a.port, 0);
+}
+
+/* Ids of closed sockets come back after a grace period: opening waits for it, not for ever. */
+static void
+open_waits_for_the_ids_of_closed_sockets(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk[2];
+	struct weir_socket *more;
+
+	cfg.stack.max_sockets = 2;
+	ut_stack_up(s, &cfg);
+	assert_int_equal(weir_socket_open(s->stack, NULL, &sk[0]), 0);
+	assert_int_equal(weir_socket_open(s->stack, NULL, &sk[1]), 0);
+	assert_int_equal(weir_socket_open(s->stack, NULL, &more), -EMFILE);
+	for (unsigned int i = 0; i < 100; i++) {
+		assert_int_equal(weir_socket_close(sk[i % 2]), 0);
+		assert_int_equal(weir_socket_open(s->stack, NULL, &sk[i % 2]), 0);
+	}
+	assert_int_equal(weir_socket_close(sk[0]), 0);
+	assert_int_equal(weir_socket_close(sk[1]), 0);
+}
+
 int
 main(void)
 {
@@ -529,6 +579,8 @@ main(void)
 		UT_STACK_TEST(names_are_refused_as_documented),
 		UT_STACK_TEST(the_number_of_sockets_is_limited),
 		UT_STACK_TEST(a_socket_that_changes_its_name_is_always_found),
+		UT_STACK_TEST(disconnect_keeps_what_the_caller_chose),
+		UT_STACK_TEST(open_waits_for_the_ids_of_closed_sockets),
 	};
 
 	return UT_RUN(cases, NULL, NULL);

@@ -75,7 +75,10 @@ enum weir_send_flags {
 /** Defaults, as in the comments. */
 WEIR_API void weir_socket_conf_init(struct weir_socket_conf *conf);
 
-/** Open a socket; conf NULL: defaults. -EINVAL, -EAFNOSUPPORT, -ENOMEM, -EMFILE (max_sockets). */
+/**
+ * Open a socket; conf NULL: defaults. -EINVAL, -EAFNOSUPPORT, -ENOMEM, -EMFILE (max_sockets are open, or
+ * closed ones wait for a worker that does not take its turns).
+ */
 WEIR_API int weir_socket_open(struct weir_stack *stack, const struct weir_socket_conf *conf,
 			      struct weir_socket **out);
 
@@ -87,7 +90,8 @@ WEIR_API int weir_socket_bind(struct weir_socket *sk, const struct weir_addr *lo
 
 /**
  * Set the peer: only its datagrams are received, sends may omit the destination, its port
- * unreachables are reported. Binds implicitly; the local address becomes the route's source.
+ * unreachables are reported. Binds implicitly; the local address becomes the route's source. Not
+ * while another thread sends through the socket.
  * -ENETUNREACH, -EACCES (broadcast not allowed), -EAFNOSUPPORT, -EAGAIN (no ephemeral port left).
  */
 WEIR_API int weir_socket_connect(struct weir_socket *sk, const struct weir_addr *peer);
