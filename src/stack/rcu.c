@@ -6,6 +6,7 @@
 #include "rcu.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include <rte_malloc.h>
@@ -26,6 +27,7 @@ weir_rcu_init(struct weir_stack *stack)
 void
 weir_rcu_defer(struct weir_stack *stack, weir_rcu_fn fn, void *obj)
 {
+	const struct weir_lcore *self = weir_self(stack);
 	struct weir_rcu_list *l = &stack->control->rcu;
 	uint64_t token;
 
@@ -44,8 +46,15 @@ weir_rcu_defer(struct weir_stack *stack, weir_rcu_fn fn, void *obj)
 		atomic_store_explicit(&l->pending, (uint32_t)l->n, memory_order_relaxed);
 		return;
 	}
-	while (rte_rcu_qsbr_check(stack->rcu, token, false) == 0)
-		weir_ctl_breathe(stack);
+	while (rte_rcu_qsbr_check(stack->rcu, token, false) == 0) {
+		/*
+		 * No turn may be taken here, it could ask for the lock that is held. Between turns a
+		 * worker holds on to nothing, so it may say so itself.
+		 */
+		if (self != NULL && self->kind == WEIR_LC_WORKER)
+			rte_rcu_qsbr_quiescent(stack->rcu, self->slot);
+		sched_yield();
+	}
 	fn(stack, obj);
 }
 

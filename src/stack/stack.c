@@ -366,9 +366,7 @@ stack_build(struct weir_stack *stack)
 	if (ret == 0)
 		ret = make_socket_ids(stack);
 	if (ret == 0)
-		ret = weir_local_rebuild(stack);
-	if (ret == 0)
-		ret = weir_route_rebuild(stack);
+		ret = weir_ctl_publish(stack);
 	return ret;
 }
 
@@ -529,7 +527,7 @@ weir_stack_start(struct weir_stack *stack, struct weir_error *err)
 	if (ret == 0) {
 		assign_queues(stack);
 		/* The ports' MTU and MAC are known only now: cached headers of an earlier run go. */
-		ret = weir_route_rebuild(stack);
+		ret = weir_ctl_publish(stack);
 	}
 	if (ret != 0) {
 		for (unsigned int p = 0; p < stack->n_ports; p++)
@@ -675,9 +673,12 @@ weir_stack_stop(struct weir_stack *stack)
 	if (anybody_attached(stack))
 		return -EBUSY;
 	atomic_store(&stack->running, false);
-	/* Nobody else runs: this thread stands in for each lcore in turn. */
-	for (unsigned int i = 0; i < stack->n_lcores; i++)
-		weir_poll_drain(stack->lcores[i]);
+	/* Nobody else runs: this thread stands in for each lcore in turn. What is on its way goes on. */
+	for (unsigned int i = 0; i < stack->n_workers; i++) {
+		stack->lcores[i]->now_ns = weir_clock_ns();
+		while (weir_poll_mesh(stack->lcores[i]) > 0)
+			weir_batch_flush_all(stack->lcores[i]);
+	}
 	for (unsigned int i = 0; i < stack->n_lcores; i++) {
 		struct weir_lcore *lc = stack->lcores[i];
 
@@ -688,7 +689,7 @@ weir_stack_stop(struct weir_stack *stack)
 		weir_batch_drop_all(lc, WEIR_DROP_TX_STOPPED);
 	}
 	for (unsigned int i = 0; i < stack->n_workers; i++)
-		weir_poll_drain(stack->lcores[i]); /* flushing may have used the mesh */
+		weir_poll_drain(stack->lcores[i]); /* flushing may have used the mesh; calls */
 	for (unsigned int i = 0; i < stack->n_workers; i++)
 		weir_poll_drain_ports(stack->lcores[i], 65536);
 	for (unsigned int p = 0; p < stack->n_ports; p++)

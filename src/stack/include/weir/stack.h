@@ -124,7 +124,8 @@ WEIR_API int weir_stack_stop(struct weir_stack *stack);
 
 /**
  * Stop if needed, close all sockets, free everything. Every mbuf that the application took must have
- * been returned: -EBUSY (nothing freed) while lcores are attached or buffers are out. [once]
+ * been returned. -EBUSY: while lcores are attached, nothing is done; while buffers are out, the stack is
+ * stopped, its sockets are closed and its ports may be: call again when the buffers are back. [once]
  */
 WEIR_API int weir_stack_destroy(struct weir_stack *stack);
 
