@@ -78,7 +78,7 @@ weir_mesh_frames(struct weir_lcore *lc, uint16_t to_slot, enum weir_mesh_kind ki
 		 struct rte_mbuf **m, unsigned int n)
 {
 	struct rte_ring *r = lc->stack->lcores[to_slot]->in[lc->slot];
-	void *word[WEIR_MAX_BURST];
+	uint64_t word[WEIR_MAX_BURST]; /* the type that rte_ring copies */
 	unsigned int done = 0;
 
 	while (done < n) {
@@ -86,8 +86,8 @@ weir_mesh_frames(struct weir_lcore *lc, uint16_t to_slot, enum weir_mesh_kind ki
 		unsigned int took;
 
 		for (unsigned int i = 0; i < chunk; i++)
-			word[i] = (void *)((uintptr_t)m[done + i] | (uintptr_t)kind);
-		took = rte_ring_sp_enqueue_burst(r, word, chunk, NULL);
+			word[i] = (uint64_t)(uintptr_t)m[done + i] | (uint64_t)kind;
+		took = rte_ring_sp_enqueue_burst(r, (void **)(uintptr_t)word, chunk, NULL);
 		done += took;
 		if (took < chunk)
 			break;
