@@ -330,16 +330,18 @@ lists_without_port(struct weir_control *c, unsigned int index, struct undo *u)
 		return -ENOMEM;
 	u->n_addr = c->n_addr;
 	u->n_route = c->n_route;
-	memcpy(u->addr, c->addr, c->n_addr * sizeof(*c->addr));
-	memcpy(u->route, c->route, c->n_route * sizeof(*c->route));
-	for (size_t i = 0; i < u->n_addr; i++)
-		if (u->addr[i].port != index)
-			c->addr[n++] = u->addr[i];
+	for (size_t i = 0; i < u->n_addr; i++) {
+		u->addr[i] = c->addr[i];
+		if (c->addr[i].port != index)
+			c->addr[n++] = c->addr[i];
+	}
 	c->n_addr = n;
 	n = 0;
-	for (size_t i = 0; i < u->n_route; i++)
-		if (u->route[i].port != index)
-			c->route[n++] = u->route[i];
+	for (size_t i = 0; i < u->n_route; i++) {
+		u->route[i] = c->route[i];
+		if (c->route[i].port != index)
+			c->route[n++] = c->route[i];
+	}
 	c->n_route = n;
 	return 0;
 }
@@ -478,10 +480,10 @@ undo_one(struct weir_stack *stack, struct weir_ctl_op *op, const struct undo *u)
 				   u->neigh, u->mac);
 		break;
 	case WEIR_CTL_PORT_REMOVE: /* the lists only shrank: there is room */
-		memcpy(c->addr, u->addr, u->n_addr * sizeof(*c->addr));
-		memcpy(c->route, u->route, u->n_route * sizeof(*c->route));
-		c->n_addr = u->n_addr;
-		c->n_route = u->n_route;
+		for (c->n_addr = 0; c->n_addr < u->n_addr; c->n_addr++)
+			c->addr[c->n_addr] = u->addr[c->n_addr];
+		for (c->n_route = 0; c->n_route < u->n_route; c->n_route++)
+			c->route[c->n_route] = u->route[c->n_route];
 		break;
 	}
 }

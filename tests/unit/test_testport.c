@@ -1529,7 +1529,6 @@ far_end_may_stop_while_this_one_sends(void **state)
 {
 	struct testport_cfg cfg = {0};
 	struct rte_eth_conf conf = {0};
-	time_t deadline_s = now_s() + DEADLINE_S;
 	struct sender tx;
 	uint16_t a, b;
 
@@ -1541,6 +1540,7 @@ far_end_may_stop_while_this_one_sends(void **state)
 	/* Each round ends with rings freed and made anew: a frame put in meanwhile would be lost. */
 	for (int i = 0; i < 100; i++) {
 		uint64_t n_sent = stats_of(a).opackets;
+		time_t deadline_s = now_s() + DEADLINE_S;
 
 		while (stats_of(a).opackets == n_sent && now_s() < deadline_s)
 			sched_yield();
