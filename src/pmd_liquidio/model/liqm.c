@@ -21,6 +21,8 @@
 
 #define SPINS_BEFORE_YIELD 100
 
+static uint64_t next_ns(struct liqm_card *card);
+
 void
 liqm_lock(struct liqm_card *card)
 {
@@ -38,10 +40,45 @@ liqm_lock(struct liqm_card *card)
 	}
 }
 
+static void
+release(struct liqm_card *card)
+{
+	atomic_flag_clear_explicit(&card->lock, memory_order_release);
+}
+
 void
 liqm_unlock(struct liqm_card *card)
 {
-	atomic_flag_clear_explicit(&card->lock, memory_order_release);
+	/* Whatever was done under the lock may have brought the next due time forward. */
+	if (atomic_load_explicit(&card->asleep, memory_order_relaxed) &&
+	    next_ns(card) < card->told_ns)
+		liqm_wake(card);
+	release(card);
+}
+
+static void
+wake_lock(struct liqm_card *card)
+{
+	while (atomic_flag_test_and_set_explicit(&card->wake_lock, memory_order_acquire))
+		sched_yield();
+}
+
+static void
+wake_unlock(struct liqm_card *card)
+{
+	atomic_flag_clear_explicit(&card->wake_lock, memory_order_release);
+}
+
+void
+liqm_wake(struct liqm_card *card)
+{
+	/* The load keeps the line shared while nobody sleeps. */
+	if (!atomic_load(&card->asleep) || !atomic_exchange(&card->asleep, false))
+		return;
+	wake_lock(card);
+	if (card->wake)
+		card->wake(card->wake_ctx);
+	wake_unlock(card);
 }
 
 void
@@ -143,11 +180,21 @@ run_port(struct liqm_port *port)
 void
 liqm_run(struct liqm_card *card)
 {
+	card->touched = false;
 	if (card->now_ns >= card->boot_at_ns)
 		boot(card);
 	liqm_events_run(card);
 	for (unsigned int p = 0; p < card->n_ports; p++)
 		run_port(&card->port[p]);
+}
+
+void
+liqm_written(struct liqm_card *card)
+{
+	if (card->cfg.manual_step)
+		card->touched = true;
+	else
+		liqm_run(card);
 }
 
 static uint64_t
@@ -181,6 +228,8 @@ next_ns(struct liqm_card *card)
 {
 	uint64_t at = earlier(liqm_events_next_ns(card), card->boot_at_ns);
 
+	if (card->touched)
+		return 0;
 	for (unsigned int p = 0; p < card->n_ports; p++) {
 		struct liqm_port *port = &card->port[p];
 
@@ -211,9 +260,37 @@ liqm_card_next_ns(struct liqm_card *card)
 	uint64_t at;
 
 	liqm_lock(card);
+	/*
+	 * First the mark, then the look at the wire; a producer puts the frame there first and
+	 * then looks at the mark.  All four are sequentially consistent: one sees the other.
+	 */
+	if (card->wake)
+		atomic_store(&card->asleep, true);
 	at = next_ns(card);
-	liqm_unlock(card);
+	card->told_ns = at;
+	if (at == 0) /* nobody goes to sleep on that */
+		atomic_store_explicit(&card->asleep, false, memory_order_relaxed);
+	release(card);
 	return at;
+}
+
+int
+liqm_card_on_wake(struct liqm_card *card, liqm_wake_fn wake, void *ctx)
+{
+	int ret = 0;
+
+	liqm_lock(card);
+	wake_lock(card);
+	if (wake && card->wake) {
+		ret = -EBUSY;
+	} else {
+		atomic_store(&card->asleep, false);
+		card->wake = wake;
+		card->wake_ctx = ctx;
+	}
+	wake_unlock(card);
+	release(card);
+	return ret;
 }
 
 uint64_t
@@ -424,6 +501,7 @@ liqm_card_create(const struct liqm_card_cfg *cfg, struct liqm_card **out)
 	if (!card)
 		return -ENOMEM;
 	atomic_flag_clear(&card->lock);
+	atomic_flag_clear(&card->wake_lock);
 	card->cfg = *cfg;
 	snprintf(card->name, sizeof(card->name), "%s", cfg->name ? cfg->name : "liquidio");
 	snprintf(card->fw_version, sizeof(card->fw_version), "%s", cfg->fw_version);

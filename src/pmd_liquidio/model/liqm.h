@@ -10,8 +10,8 @@
  *
  * Threads: one lock per card, taken by every function here, so any thread may call at any time.
  * Services, observers and wire callbacks run with that lock held: they must not call back into
- * the same card, except for liqm_wire_in().  liqm_wire_in() takes no lock, and wants at most
- * one producer per port at a time.
+ * the same card, except for liqm_wire_in().  liqm_wire_in() does not take it, and wants at most
+ * one producer per port at a time; the far end of a pair is one.
  *
  * Whatever a driver does ends in an answer or in a counted device error, never in a crash.
  */
@@ -105,6 +105,17 @@ void liqm_card_tick(struct liqm_card *card);
 uint64_t liqm_card_next_ns(struct liqm_card *card);
 
 uint64_t liqm_card_now_ns(struct liqm_card *card);
+
+/* Something is due earlier than liqm_card_next_ns() last said. */
+typedef void (*liqm_wake_fn)(void *ctx);
+
+/*
+ * For whoever sleeps until liqm_card_next_ns(): wake is called, at most once for each of its
+ * answers, on the thread that made the answer too late (by an access, or by a frame from the far
+ * end of a pair).  It may neither wait nor call the model.  One per card, NULL takes it away:
+ * it is not running any more when this returns.  0; -EBUSY: somebody else's is there.
+ */
+int liqm_card_on_wake(struct liqm_card *card, liqm_wake_fn wake, void *ctx);
 
 /* Moves virtual time and runs what comes due, in order.  Nothing with a clock service. */
 void liqm_card_advance(struct liqm_card *card, uint64_t ns);

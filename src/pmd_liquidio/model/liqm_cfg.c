@@ -173,7 +173,6 @@ liqm_cfg_write(struct liqm_fn *fn, uint32_t off, const void *src, size_t len)
 	}
 	if (flr)
 		liqm_flr(fn);
-	if (!fn->card->cfg.manual_step)
-		liqm_run(fn->card);
+	liqm_written(fn->card);
 	liqm_unlock(fn->card);
 }

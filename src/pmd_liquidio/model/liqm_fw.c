@@ -149,8 +149,7 @@ liqm_link_set(struct liqm_card *card, unsigned int port, bool up)
 	liqm_lock(card);
 	card->port[port].link_up = up;
 	liqm_fw_link_changed(&card->port[port]);
-	if (!card->cfg.manual_step)
-		liqm_run(card);
+	liqm_written(card);
 	liqm_unlock(card);
 	return 0;
 }

@@ -214,6 +214,16 @@ struct liqm_fault_line {
 
 struct liqm_card {
 	atomic_flag lock;
+	/*
+	 * Who sleeps until told_ns.  The lock is taken last of all, by whoever wakes: perhaps a
+	 * card at the far end, which does not hold this card's lock.
+	 */
+	atomic_flag wake_lock;
+	liqm_wake_fn wake;
+	void *wake_ctx;
+	atomic_bool asleep;
+	uint64_t told_ns;
+	bool touched; /* manual_step: written to since the last turn */
 	struct liqm_card_cfg cfg;
 	char name[32];
 	char fw_version[LIQ_FW_VERSION_LEN];
@@ -255,6 +265,10 @@ liqm_dma_barrier(void)
 /* liqm.c */
 void liqm_lock(struct liqm_card *card);
 void liqm_unlock(struct liqm_card *card);
+/* Wakes whoever sleeps; with or without the card's lock. */
+void liqm_wake(struct liqm_card *card);
+/* The end of a write: the card works now, or when it is stepped. */
+void liqm_written(struct liqm_card *card);
 void liqm_log(struct liqm_card *card, enum liqm_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 uint64_t liqm_random(uint64_t *state);

@@ -169,14 +169,6 @@ enter(struct liqm_card *card)
 		card->now_ns += card->cfg.access_ns;
 }
 
-static void
-leave(struct liqm_card *card)
-{
-	if (!card->cfg.manual_step)
-		liqm_run(card);
-	liqm_unlock(card);
-}
-
 /* Work comes first: what a register shows is what there is at the time of the access. */
 uint64_t
 liqm_bar_read(struct liqm_fn *fn, unsigned int bar, uint64_t off, unsigned int len)
@@ -215,7 +207,8 @@ liqm_bar_write(struct liqm_fn *fn, unsigned int bar, uint64_t off, uint64_t valu
 		else if (off + len <= sizeof(fn->msix_table))
 			memcpy(fn->msix_table + off, &value, len);
 	}
-	leave(card);
+	liqm_written(card);
+	liqm_unlock(card);
 }
 
 /* ---- names ---- */

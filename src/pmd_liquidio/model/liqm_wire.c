@@ -59,8 +59,11 @@ fifo_put(struct liqm_fifo *f, const uint8_t *frame, uint32_t len)
 	}
 	memcpy(f->mem + at, &len, 4);
 	memcpy(f->mem + at + 4, frame, len);
-	/* release pairs with the acquire in fifo_head(): the frame is whole */
-	atomic_store_explicit(&f->head, head + need, memory_order_release);
+	/*
+	 * Release pairs with the acquire in fifo_head(): the frame is whole.  More than that, for
+	 * the sake of who sleeps: liqm_card_next_ns().
+	 */
+	atomic_store(&f->head, head + need);
 	return true;
 }
 
@@ -78,7 +81,7 @@ fifo_head(struct liqm_fifo *f, uint32_t *len)
 {
 	uint32_t tail = atomic_load_explicit(&f->tail, memory_order_relaxed);
 
-	if (tail == atomic_load_explicit(&f->head, memory_order_acquire))
+	if (tail == atomic_load(&f->head))
 		return NULL;
 	*len = fifo_len_at(f, tail);
 	if (*len == UINT32_MAX) {
@@ -128,8 +131,10 @@ take_in(struct liqm_port *port, const uint8_t *frame, uint32_t len)
 {
 	if (len < FRAME_MIN || len > LIQM_FRAME_MAX)
 		return -EMSGSIZE;
-	if (fifo_put(&port->wire.in, frame, len))
+	if (fifo_put(&port->wire.in, frame, len)) {
+		liqm_wake(port->card);
 		return 0;
+	}
 	atomic_fetch_add_explicit(&port->wire.n_in_full, 1, memory_order_relaxed);
 	return -ENOBUFS;
 }
@@ -342,13 +347,16 @@ liqm_wire_pair(struct liqm_card *a, unsigned int port_a, struct liqm_card *b, un
 	atomic_flag_clear(&cable->lock);
 	cable->end[0] = &a->port[port_a];
 	cable->end[1] = &b->port[port_b];
+	/* The old cables go before the new one comes: a port is fed by one far end at a time. */
 	for (int i = 0; i < 2; i++) {
-		struct liqm_port *port = cable->end[i];
-
-		liqm_lock(port->card);
-		unplug(port);
-		port->wire.cable = cable;
-		liqm_unlock(port->card);
+		liqm_lock(cable->end[i]->card);
+		unplug(cable->end[i]);
+		liqm_unlock(cable->end[i]->card);
+	}
+	for (int i = 0; i < 2; i++) {
+		liqm_lock(cable->end[i]->card);
+		cable->end[i]->wire.cable = cable;
+		liqm_unlock(cable->end[i]->card);
 	}
 	return 0;
 }
