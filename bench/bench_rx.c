@@ -9,7 +9,7 @@
  *   ref-sums      R of the acceptance numbers: software sums, payload and address copied
  *   ref-flags     R0: the port has verified the sums; parsed and freed
  *   ref-parse     R with wire_parse() instead of the loop's own checks: what its completeness costs
- *   stack-*       weir_poll(), then weir_recv_burst() or weir_recv() until nothing is left
+ *   stack-*       weir_turn(), then weir_recv_burst() or weir_recv() until nothing is left
  */
 #include <string.h>
 
@@ -157,7 +157,7 @@ drain(struct rig *r, uint64_t n, bool copy)
 	for (uint64_t done = 0; done < n;) {
 		uint16_t k;
 
-		weir_poll(r->lc);
+		weir_turn(r->lc);
 		while ((k = weir_recv_burst(r->lc, r->sk, msg, burst)) > 0) {
 			for (unsigned int i = 0; i < k; i++) {
 				m[i] = msg[i].m;
@@ -198,7 +198,7 @@ run_stack_recv(void *ctx, uint64_t n)
 	for (uint64_t done = 0; done < n;) {
 		unsigned int i = 0;
 
-		weir_poll(r->lc);
+		weir_turn(r->lc);
 		for (;;) {
 			struct rig_slot *slot = &r->slot[i++ % RIG_BURST_MAX];
 			ssize_t len = weir_recv(r->lc, r->sk, slot->bytes, sizeof(slot->bytes),

@@ -101,7 +101,7 @@ main(int argc, char **argv)
 	printf("echo: ready\n");
 	fflush(stdout);
 	while (!stopped) {
-		unsigned int work = weir_poll(lc);
+		unsigned int work = weir_turn(lc);
 
 		weir_idle(lc, work + echo_burst(lc, sk));
 	}

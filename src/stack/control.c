@@ -44,7 +44,7 @@ weir_ctl_breathe(struct weir_stack *stack)
 {
 	struct weir_lcore *self = weir_self(stack);
 
-	if (self == NULL || weir_poll(self) == 0)
+	if (self == NULL || weir_turn(self) == 0)
 		sched_yield();
 }
 

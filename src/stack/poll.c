@@ -160,7 +160,7 @@ house_keeping(struct weir_lcore *lc)
 }
 
 unsigned int
-weir_poll(struct weir_lcore *lc)
+weir_turn(struct weir_lcore *lc)
 {
 	struct rte_mbuf *m[WEIR_MAX_BURST];
 	unsigned int work = 0;
@@ -217,7 +217,7 @@ weir_run(struct weir_lcore *lc, int (*until)(void *arg), void *arg)
 	int ret;
 
 	while ((ret = until(arg)) == 0)
-		weir_idle(lc, weir_poll(lc));
+		weir_idle(lc, weir_turn(lc));
 	return ret;
 }
 

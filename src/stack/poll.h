@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The turn of a worker: weir_poll() and what belongs to it. HOT. Layer 3.
+ * The turn of a worker: weir_turn() and what belongs to it. HOT. Layer 3.
  */
 #ifndef WEIR_POLL_H
 #define WEIR_POLL_H

@@ -148,7 +148,7 @@ weir_recv_wait(struct weir_lcore *lc, struct weir_socket *sk, uint64_t timeout_n
 		if (weir_clock_ns() - start >= timeout_ns)
 			return -ETIMEDOUT;
 		/* A worker would wait for itself: it takes its turn instead. */
-		weir_idle(lc, weir_poll(lc));
+		weir_idle(lc, weir_turn(lc));
 	}
 }
 

@@ -221,7 +221,7 @@ round_of_turns(struct ut_stack *s)
 
 	for (unsigned int w = 0; w < UT_STACK_WORKERS; w++)
 		if (s->w[w] != NULL)
-			work += weir_poll(s->w[w]);
+			work += weir_turn(s->w[w]);
 	return work;
 }
 

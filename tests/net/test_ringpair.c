@@ -124,8 +124,8 @@ down(void **state)
 static void
 turn(void)
 {
-	weir_poll(left.lc);
-	weir_poll(right.lc);
+	weir_turn(left.lc);
+	weir_turn(right.lc);
 }
 
 /* The echo on the right: what came goes back, in the same buffer. */

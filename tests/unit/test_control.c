@@ -719,7 +719,7 @@ sender(void *arg)
 			(void)weir_send(lc, x->s->sk[0], "x", 1, &x->to);
 			atomic_store(&x->done, go);
 		}
-		weir_idle(lc, weir_poll(lc));
+		weir_idle(lc, weir_turn(lc));
 	}
 	return weir_lcore_detach(lc);
 }

@@ -509,15 +509,15 @@ an_error_travels_to_the_worker_that_reads(void **state)
 	assert_int_equal(weir_recv(s->w[0], sk, &b, 1, NULL), 18); /* worker 0 reads it */
 
 	rx_error(s, 1, 3, 3, UT_OUR_IP, PORT, UT_PEER_IP, UT_PEER_PORT);
-	while (weir_poll(s->w[1]) > 0)
+	while (weir_turn(s->w[1]) > 0)
 		;
 	assert_int_equal(weir_socket_error(sk), 0); /* on its way */
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	assert_int_equal(weir_socket_error(sk), -ECONNREFUSED);
 
 	/* The socket that was meant has gone meanwhile, and another has its place. */
 	rx_error(s, 1, 3, 3, UT_OUR_IP, PORT, UT_PEER_IP, UT_PEER_PORT);
-	while (weir_poll(s->w[1]) > 0)
+	while (weir_turn(s->w[1]) > 0)
 		;
 	assert_true(rte_ring_count(s->w[0]->in[1]) > 0);
 	id = sk->id;
@@ -530,7 +530,7 @@ an_error_travels_to_the_worker_that_reads(void **state)
 	} while (next->id != id && s->n_sk < UT_N(s->sk));
 	assert_int_equal(next->id, id);
 	assert_int_equal(rte_ring_sp_enqueue(s->w[0]->in[1], word), 0);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	assert_int_equal(weir_socket_error(next), 0);
 }
 

@@ -456,7 +456,7 @@ attempt_life(void *arg)
 	if (ret == 0 && weir_send(a->lc, a->sk, "x", 1, &peer) != 1)
 		ret = -ENOBUFS;
 	if (ret == 0)
-		weir_poll(a->lc);
+		weir_turn(a->lc);
 	if (ret == 0)
 		testport_discard(id);
 	if (ret != 0) {

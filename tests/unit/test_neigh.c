@@ -288,10 +288,10 @@ another_worker_is_told_by_message(void **state)
 	struct ut_pkt p = ut_pkt_arp_reply();
 
 	ut_stack_inject(s, 0, 0, ut_pkt_mbuf(&p, s->pool));
-	while (weir_poll(s->w[0]) > 0)
+	while (weir_turn(s->w[0]) > 0)
 		;
 	nothing_sent(s, "before worker 1 has had its turn");
-	weir_poll(s->w[1]);
+	weir_turn(s->w[1]);
 	for (uint8_t i = 0; i < 3; i++) {
 		take_byte(s, i, UT_PEER_MAC);
 		assert_int_equal(f.queue, 1);
@@ -318,15 +318,15 @@ a_lost_message_only_delays_until_house_keeping(void **state)
 		filled++;
 	assert_true(filled >= 63);
 	ut_stack_inject(s, 0, 0, ut_pkt_mbuf(&p, s->pool));
-	while (weir_poll(s->w[0]) > 0)
+	while (weir_turn(s->w[0]) > 0)
 		;
 	must_be(s, PEER, "reachable", UT_PEER_MAC);
 	for (unsigned int i = 0; i < 5; i++)
-		weir_poll(s->w[1]);
+		weir_turn(s->w[1]);
 	nothing_sent(s, "before house-keeping");
 	ut_clock_advance(2 * MS);
-	weir_poll(s->w[1]);
-	weir_poll(s->w[1]);
+	weir_turn(s->w[1]);
+	weir_turn(s->w[1]);
 	take_byte(s, 7, UT_PEER_MAC);
 }
 

@@ -458,7 +458,7 @@ reader(void *arg)
 			else
 				weir_count(&r->strange, 1);
 		}
-		weir_poll(lc);
+		weir_turn(lc);
 	}
 	return weir_lcore_detach(lc);
 }

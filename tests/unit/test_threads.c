@@ -51,7 +51,7 @@ run(void *arg)
 			sched_yield();
 			continue;
 		}
-		weir_idle(lc, weir_poll(lc));
+		weir_idle(lc, weir_turn(lc));
 		if (r->job != NULL)
 			r->job(lc, r);
 	}
@@ -447,7 +447,7 @@ places_for_threads_are_limited(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(weir_thread_attach(s->stack, &lc[i]), 0);
 		assert_int_equal(weir_lcore_worker(lc[i]), -1);
-		assert_int_equal(weir_poll(lc[i]), 0);
+		assert_int_equal(weir_turn(lc[i]), 0);
 	}
 	assert_int_equal(weir_thread_attach(s->stack, &lc[2]), -ENOSPC);
 	assert_int_equal(weir_stack_stop(s->stack), -EBUSY);
@@ -548,7 +548,7 @@ handed_over_frames_keep_their_order(void **state)
 		weir_stats_get(s->stack, &st);
 		assert_int_equal(st.rx_in_mesh, 20);
 		ut_stack_identity(s, "in the mesh");
-		weir_poll(s->w[1]);
+		weir_turn(s->w[1]);
 		for (unsigned int i = 0; i < 20; i++) {
 			assert_int_equal(weir_recv(s->w[1], s->sk[0], &got, 4, NULL), 4);
 			assert_int_equal(got, seq - 20 + i);
@@ -694,13 +694,13 @@ a_closed_socket_outlives_the_turns_under_way(void **state)
 	ut_stack_identity(s, "closed");
 	for (unsigned int i = 0; i < 20; i++) {
 		ut_clock_advance(50 * WEIR_NS_PER_MS);
-		weir_poll(s->w[0]);
+		weir_turn(s->w[0]);
 	}
 	ut_stack_only_drop(s, WEIR_DROP_N, 0, "worker 1 may still look at it");
 	assert_non_null(s->stack->control->closing);
-	weir_poll(s->w[1]);
+	weir_turn(s->w[1]);
 	ut_clock_advance(50 * WEIR_NS_PER_MS);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_stack_only_drop(s, WEIR_DROP_SOCK_CLOSED, 1, "both have passed a turn");
 	assert_null(s->stack->control->closing);
 }

@@ -562,7 +562,7 @@ a_lone_datagram_leaves_with_the_next_turn_or_flush(void **state)
 	assert_int_equal(ut_stack_pending(s, 0), 0);
 	weir_stats_get(s->stack, &st);
 	assert_int_equal(st.tx_batched, 1);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	assert_int_equal(ut_stack_pending(s, 0), 1);
 
 	assert_int_equal(weir_send(s->w[0], s->sk[0], "y", 1, peer()), 1);
@@ -575,7 +575,7 @@ a_lone_datagram_leaves_with_the_next_turn_or_flush(void **state)
 	assert_int_equal(ut_stack_pending(s, 0), 2);
 	weir_stats_get(s->stack, &st);
 	assert_int_equal(st.tx_batched, 1);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	assert_int_equal(ut_stack_pending(s, 0), 3);
 	assert_int_equal(weir_lcore_detach(lc), 0);
 }
@@ -620,27 +620,27 @@ a_stuck_queue_is_given_up_after_the_stall_time(void **state)
 	testport_set_tx_accept(s->ethdev[0], 0);
 	for (unsigned int i = 0; i < 5; i++)
 		assert_int_equal(weir_send(s->w[0], s->sk[0], "x", 1, peer()), 1);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_clock_advance(100 * MS);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_stack_only_drop(s, WEIR_DROP_N, 0, "within the stall time");
 	ut_clock_advance(1 * MS);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_stack_only_drop(s, WEIR_DROP_TXQ_FULL, 5, "beyond the stall time");
 
 	/* Any progress starts the time again. */
 	for (unsigned int i = 0; i < 5; i++)
 		assert_int_equal(weir_send(s->w[0], s->sk[0], "x", 1, peer()), 1);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_clock_advance(90 * MS);
 	testport_set_tx_accept(s->ethdev[0], UINT16_MAX);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	assert_int_equal(ut_stack_pending(s, 0), 5);
 	testport_set_tx_accept(s->ethdev[0], 0);
 	assert_int_equal(weir_send(s->w[0], s->sk[0], "x", 1, peer()), 1);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_clock_advance(90 * MS);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_stack_only_drop(s, WEIR_DROP_N, 0, "a new stall");
 	testport_set_tx_accept(s->ethdev[0], UINT16_MAX);
 }
@@ -657,7 +657,7 @@ a_stall_does_not_outlive_a_restart(void **state)
 	testport_set_tx_accept(s->ethdev[0], 0);
 	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(weir_send(s->w[0], s->sk[0], "x", 1, peer()), 1);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_stack_detach(s);
 	assert_int_equal(weir_stack_stop(s->stack), 0);
 	ut_stack_only_drop(s, WEIR_DROP_TX_STOPPED, 3, "batched at stop");
@@ -666,10 +666,10 @@ a_stall_does_not_outlive_a_restart(void **state)
 	ut_stack_attach(s);
 	testport_set_tx_accept(s->ethdev[0], 0);
 	assert_int_equal(weir_send(s->w[0], s->sk[0], "x", 1, peer()), 1);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_stack_only_drop(s, WEIR_DROP_N, 0, "first refusal after the restart");
 	testport_set_tx_accept(s->ethdev[0], UINT16_MAX);
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	assert_int_equal(ut_stack_pending(s, 0), 1);
 }
 
@@ -702,7 +702,7 @@ what_tx_prepare_refuses_does_not_stop_the_rest(void **state)
 
 		assert_int_equal(weir_send_burst(s->w[0], s->sk[0], &msg, 1, 0), 1);
 	}
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_stack_only_drop(s, WEIR_DROP_TX_PREPARE, 4, "frames of 45 bytes");
 	for (size_t i = 0; i < UT_N(lens); i++) {
 		struct ut_pkt p = oracle(lens[i]);
@@ -730,23 +730,23 @@ a_worker_without_a_queue_sends_through_another(void **state)
 	ut_stack_peer(s);
 	ut_stack_socket(s, 9000);
 	assert_int_equal(weir_send(s->w[1], s->sk[0], "x", 1, peer()), 1);
-	weir_poll(s->w[1]);
+	weir_turn(s->w[1]);
 	assert_int_equal(ut_stack_pending(s, 0), 0);
 	ut_stack_identity(s, "in the mesh");
-	weir_poll(s->w[0]);
+	weir_turn(s->w[0]);
 	ut_stack_must_take(s, 0, &f);
 
 	/* Worker 0 takes no turns: the ring fills, then the batch, then the caller is told. */
 	while (weir_send(s->w[1], s->sk[0], "x", 1, peer()) == 1) {
 		n++;
-		weir_poll(s->w[1]);
+		weir_turn(s->w[1]);
 	}
 	assert_int_equal(weir_send_error(s->w[1]), -EAGAIN);
 	assert_int_equal(n, 63 + 64);
 	ut_stack_identity(s, "ring and batch full");
 	ut_stack_only_drop(s, WEIR_DROP_N, 0, "ring and batch full");
 	ut_clock_advance(101 * MS);
-	weir_poll(s->w[1]);
+	weir_turn(s->w[1]);
 	ut_stack_only_drop(s, WEIR_DROP_MESH_FULL_TX, 64, "the other worker is dead");
 	ut_stack_poll(s);
 	assert_int_equal(ut_stack_pending(s, 0), 63);

@@ -4,7 +4,7 @@
  * per worker lcore, the rate line, the final report and the exit codes.
  *
  *   main:    app_parse -> app_start -> (open sockets) -> app_run -> app_finish
- *   worker:  loop { weir_poll; own work } while (app_continue(w, work))
+ *   worker:  loop { weir_turn; own work } while (app_continue(w, work))
  *
  * The main lcore sleeps and prints; when it is the only lcore it is worker 0 and prints between
  * turns. All functions belong to the main thread unless they take a struct app_worker: those

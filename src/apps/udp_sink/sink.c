@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The receiving loop of udp_sink. Worker 0: turn, read a few batches, count, give the buffers back.
- * Others: turn. HOT for worker 0 between turns; the stack's own hot path is inside weir_poll().
+ * Others: turn. HOT for worker 0 between turns; the stack's own hot path is inside weir_turn().
  *
  * --work-ns makes a slow reader without stopping the stack's turns: the reader is taken to be busy
  * for so long per datagram, so it is the socket that overflows and not the port.
@@ -86,7 +86,7 @@ read_loop(struct sink *s, struct app_worker *w)
 	bool slow = s->work_ns != 0;
 
 	do {
-		work = weir_poll(w->lc);
+		work = weir_turn(w->lc);
 		got = 0;
 		if (slow)
 			now_ns = weir_clock_ns();
@@ -131,7 +131,7 @@ sink_worker(struct app_worker *w)
 
 	if (w->index == 0)
 		return read_loop(s, w);
-	while (app_continue(w, weir_poll(w->lc)))
+	while (app_continue(w, weir_turn(w->lc)))
 		;
 	return APP_OK;
 }

@@ -270,7 +270,7 @@ open_the_way(struct flood *f, struct flood_part *part, struct app_worker *w, str
 	while (!app_link_up(&f->app)) {
 		if (weir_clock_ns() - start_ns >= f->wait_ns)
 			return app_error(&f->app, "no link within %g s (--wait-link)", wait_s);
-		if (!app_continue(w, weir_poll(w->lc)))
+		if (!app_continue(w, weir_turn(w->lc)))
 			return APP_SHORT;
 	}
 	do {
@@ -280,7 +280,7 @@ open_the_way(struct flood *f, struct flood_part *part, struct app_worker *w, str
 		if (weir_clock_ns() - start_ns >= f->wait_ns)
 			return app_error(&f->app, "the first datagram found no room within %g s",
 					 wait_s);
-		if (!app_continue(w, weir_poll(w->lc)))
+		if (!app_continue(w, weir_turn(w->lc)))
 			return APP_SHORT;
 	} while (sent == 0);
 	for (;;) {
@@ -296,7 +296,7 @@ open_the_way(struct flood *f, struct flood_part *part, struct app_worker *w, str
 					 to, wait_s);
 		if (s.tx_held == 0)
 			return APP_GO;
-		if (!app_continue(w, weir_poll(w->lc)))
+		if (!app_continue(w, weir_turn(w->lc)))
 			return APP_SHORT;
 	}
 }
@@ -340,7 +340,7 @@ send_loop(struct flood *f, struct flood_part *part, struct app_worker *w, struct
 			break;
 		}
 		/* Pacing is work: a thread that gives its CPU away comes back late. */
-		if (!app_continue(w, weir_poll(w->lc) + sent + (pace.rate_pps != 0)))
+		if (!app_continue(w, weir_turn(w->lc) + sent + (pace.rate_pps != 0)))
 			break;
 	}
 	part->last_ns = weir_clock_ns();
@@ -356,7 +356,7 @@ linger(struct flood *f, struct app_worker *w)
 
 	while (weir_clock_ns() - start_ns < f->linger_ns ||
 	       atomic_load_explicit(&f->n_sending, memory_order_acquire) != 0)
-		app_turn_done(w, weir_poll(w->lc));
+		app_turn_done(w, weir_turn(w->lc));
 }
 
 int
@@ -374,7 +374,7 @@ flood_worker(struct app_worker *w)
 		atomic_store_explicit(&f->go, 1, memory_order_release);
 	} else {
 		while (atomic_load_explicit(&f->go, memory_order_acquire) == 0)
-			if (!app_continue(w, weir_poll(w->lc)))
+			if (!app_continue(w, weir_turn(w->lc)))
 				break;
 	}
 	if (rc == APP_GO && atomic_load(&w->app->quit) == 0)

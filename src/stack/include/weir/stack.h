@@ -8,7 +8,7 @@
  *   lcore    the stack's state of one thread: queues, caches, counters, mailboxes. Two kinds:
  *     worker   polls ports; there are as many as the configuration says, 0 .. workers-1;
  *     attached only makes calls (send, receive); its frames leave through a worker.
- *   turn     one call of weir_poll(): receive, process, transmit, house-keeping.
+ *   turn     one call of weir_turn(): receive, process, transmit, house-keeping.
  *
  * Threads. Every call states who may make it:
  *   [any]    any thread, at any time in the object's life; may take the control lock, may wait;
@@ -204,7 +204,7 @@ WEIR_API int weir_lcore_worker(const struct weir_lcore *lc);
  * mailboxes, transmit what is batched, now and then house-keeping. Never blocks. Returns the number
  * of frames and messages handled; 0 means idle. An attached thread's turn does nothing. [lcore]
  */
-WEIR_API unsigned int weir_poll(struct weir_lcore *lc);
+WEIR_API unsigned int weir_turn(struct weir_lcore *lc);
 
 /**
  * A ready loop: turns until until(arg) is non-zero (asked once per turn). An idle worker yields its
@@ -213,7 +213,7 @@ WEIR_API unsigned int weir_poll(struct weir_lcore *lc);
 WEIR_API int weir_run(struct weir_lcore *lc, int (*until)(void *arg), void *arg);
 
 /**
- * What an own loop calls with the result of weir_poll() instead of weir_run(): gives the CPU away
+ * What an own loop calls with the result of weir_turn() instead of weir_run(): gives the CPU away
  * after a while of idle turns (work == 0). [lcore]
  */
 WEIR_API void weir_idle(struct weir_lcore *lc, unsigned int work);

@@ -3,7 +3,7 @@
  * The whole public API of weir, a UDP stack in user space.
  *
  *   weir_stack_create -> weir_port_add, weir_addr_add, ... -> weir_stack_start
- *   each worker thread: weir_worker_attach, loop { weir_poll; weir_recv_burst; weir_send_burst }, detach
+ *   each worker thread: weir_worker_attach, loop { weir_turn; weir_recv_burst; weir_send_burst }, detach
  *   weir_stack_stop -> weir_stack_destroy
  */
 #ifndef WEIR_H
