@@ -192,7 +192,8 @@ teardown_lookup(void *ctx)
 
 	for (uint32_t i = 0; c->stack != NULL && i < c->n; i++)
 		if (c->ent[i] != NULL)
-			weir_socktab_remove(c->stack, c->ent[i]);
+			weir_socktab_remove(c->stack, c->ent[i],
+					    (struct weir_socket *)(uintptr_t)(i + 1));
 	if (c->stack != NULL)
 		weir_stack_destroy(c->stack);
 	free(c->ent);
@@ -212,7 +213,7 @@ run_lookup(void *ctx, uint64_t n)
 			key[i] = lookup_key((uint32_t)(((next_random(&x) & 0xffffffff) * c->n) >>
 						       32),
 					    WIRE_BE32(RIG_PEER_IP));
-		weir_socktab_lookup_burst(c->stack, key, BURST, sk);
+		weir_socktab_lookup_burst(c->stack->ctl_lcore, key, BURST, sk);
 		bench_use(sk);
 		if (sk[0] == NULL || sk[BURST - 1] == NULL)
 			abort();
@@ -271,8 +272,6 @@ setup_recvq(void *ctx)
 	weir_recvq_init(&queue, 1 << 20);
 	if (weir_mbuf_alloc_bulk(rig.lc, queued, BURST) != 0)
 		return -1;
-	for (unsigned int i = 0; i < BURST; i++)
-		weir_meta(queued[i])->truesize = weir_truesize(queued[i]);
 	return 0;
 }
 
@@ -287,10 +286,11 @@ teardown_recvq(void *ctx)
 static inline void
 through_recvq(uint64_t n, unsigned int burst)
 {
+	struct weir_recvq_batch batch = {.m = queued, .each = 2304, .n = (uint16_t)burst};
 	struct rte_mbuf *m[BURST];
 
 	for (uint64_t done = 0; done < n; done += burst) {
-		if (weir_recvq_produce(&queue, queued, burst) != burst ||
+		if (weir_recvq_produce(&queue, &batch) != burst ||
 		    weir_recvq_consume(&queue, m, burst) != burst)
 			abort();
 		bench_use(m);

@@ -21,7 +21,7 @@ shift(struct weir_lcore *lc, struct weir_txb *b, unsigned int k)
 	if (unlikely(b->n != 0))
 		memmove(&b->m[0], &b->m[k], b->n * sizeof(b->m[0]));
 	else
-		lc->dirty &= (uint16_t) ~(1u << b->port);
+		lc->dirty &= ~(1u << b->port);
 }
 
 static void
@@ -102,7 +102,8 @@ weir_batch_make_room(struct weir_lcore *lc, const struct weir_port *port)
 {
 	struct weir_txb *b = &lc->txb[port->index];
 
-	flush(lc, b);
+	if (port->index != WEIR_PORT_LOOPBACK) /* that one is emptied by poll.c */
+		flush(lc, b);
 	return WEIR_TXB_SIZE - b->n;
 }
 
@@ -119,7 +120,7 @@ weir_batch_protocol(struct weir_lcore *lc, const struct weir_port *port, struct 
 unsigned int
 weir_batch_flush_all(struct weir_lcore *lc)
 {
-	uint32_t dirty = lc->dirty;
+	uint32_t dirty = lc->dirty & ~(1u << WEIR_PORT_LOOPBACK);
 	unsigned int sent = 0;
 
 	while (dirty != 0) {
@@ -131,10 +132,27 @@ weir_batch_flush_all(struct weir_lcore *lc)
 	return sent;
 }
 
+unsigned int
+weir_batch_take_loopback(struct weir_lcore *lc, struct rte_mbuf **m)
+{
+	struct weir_txb *b = &lc->txb[WEIR_PORT_LOOPBACK];
+	unsigned int n = b->n;
+	uint64_t bytes = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		m[i] = b->m[i];
+		bytes += m[i]->pkt_len;
+	}
+	weir_count(&lc->pc[WEIR_PORT_LOOPBACK].tx_frames, n);
+	weir_count(&lc->pc[WEIR_PORT_LOOPBACK].tx_bytes, bytes);
+	shift(lc, b, n);
+	return n;
+}
+
 void
 weir_batch_drop_all(struct weir_lcore *lc, enum weir_drop reason)
 {
-	for (unsigned int p = 0; p < WEIR_MAX_PORTS; p++)
+	for (unsigned int p = 0; p < WEIR_ALL_PORTS; p++)
 		if (lc->txb[p].n > 0)
 			drop_first(lc, &lc->txb[p], lc->txb[p].n, reason);
 }

@@ -31,7 +31,7 @@ weir_batch_put(struct weir_lcore *lc, const struct weir_port *port, struct rte_m
 	struct weir_txb *b = &lc->txb[port->index];
 
 	if (b->n == 0) /* with frames in it the bit is set */
-		lc->dirty |= (uint16_t)(1u << port->index);
+		lc->dirty |= 1u << port->index;
 	b->m[b->n++] = m;
 	weir_count(&lc->c.tx_batch_in, 1);
 }
@@ -39,7 +39,13 @@ weir_batch_put(struct weir_lcore *lc, const struct weir_port *port, struct rte_m
 /* A protocol's own frame: append, or drop it (txq_full) when there is no room. Counts tx_protocol. */
 void weir_batch_protocol(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m);
 
-/* Offer all batches to their queues. Returns the number of frames that left. */
+/*
+ * Take what is batched for the loopback port, up to WEIR_TXB_SIZE frames: they count as sent, and are the
+ * caller's to receive (poll.c).
+ */
+unsigned int weir_batch_take_loopback(struct weir_lcore *lc, struct rte_mbuf **m);
+
+/* Offer all batches but loopback's to their queues. Returns the number of frames that left. */
 unsigned int weir_batch_flush_all(struct weir_lcore *lc);
 
 /* Drop everything batched (stop). */

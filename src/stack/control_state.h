@@ -35,6 +35,18 @@ struct weir_ctl_route {
 	uint16_t port;
 };
 
+struct weir_ctl_group {
+	struct weir_addr addr;
+	uint32_t port; /* weir port index, WEIR_PORT_LOOPBACK */
+	uint32_t refs; /* memberships of sockets */
+};
+
+/* Sockets bound to a port, and how many of them have an option by which they share it. */
+struct weir_portuse {
+	struct weir_socket *head;
+	uint32_t n, n_reuseaddr, n_reuseport;
+};
+
 struct weir_control {
 	pthread_mutex_t lock;
 	struct weir_rcu_list rcu;
@@ -45,9 +57,11 @@ struct weir_control {
 	uint64_t rng;
 	struct rte_mempool *old_pools[8];
 	unsigned int n_old_pools;
-	struct weir_socket *closing;     /* closed, waiting for their grace period */
-	struct weir_socket **port_socks; /* [65536]: sockets bound to a port, network order index */
-	uint32_t *free_ids;              /* stack of socket ids */
+	struct weir_socket *closing;   /* closed, waiting for their grace period */
+	struct weir_portuse *port_use; /* [65536], network order index */
+	struct weir_ctl_group *group;  /* multicast groups joined, by whom it does not matter */
+	size_t n_group, cap_group;
+	uint32_t *free_ids; /* stack of socket ids */
 	uint32_t n_free_ids;
 	uint16_t serial;
 };

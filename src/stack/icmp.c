@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ICMP, see icmp.h. Not hot: one message at a time. An error for a socket that another worker reads is
- * told to that worker by a mesh message; only that worker touches the socket.
+ * ICMP, see icmp.h. Not hot: one message at a time.
  */
 #include "icmp.h"
 
@@ -27,6 +26,8 @@ static const struct {
 	[12] = {EHOSTUNREACH, false}, [13] = {EHOSTUNREACH, true}, [14] = {EHOSTUNREACH, true},
 	[15] = {EHOSTUNREACH, true},
 };
+
+#define FRAG_NEEDED 4
 
 /* Ethernet and IPv4 header of a message of ours. */
 static void
@@ -108,6 +109,25 @@ echo_reply(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf 
 	weir_batch_put(lc, port, m);
 }
 
+/* Next-hop MTU of a "fragmentation needed" (RFC 1191 4), network order; off: behind the ICMP header. */
+static wire_be16
+icmp_mtu(const struct rte_mbuf *m, uint32_t off)
+{
+	wire_be16 mtu;
+
+	memcpy(&mtu, rte_pktmbuf_mtod_offset(m, const uint8_t *, off - 2), sizeof(mtu));
+	return mtu;
+}
+
+static void
+copy_quote(const struct rte_mbuf *m, uint32_t off, uint32_t len, uint8_t *to)
+{
+	const void *from = len > 0 ? rte_pktmbuf_read(m, off, len, to) : NULL;
+
+	if (from != NULL && from != to)
+		memcpy(to, from, len);
+}
+
 /* An error about a datagram: find the socket that sent it by the quoted header. */
 static void
 error_input(struct weir_lcore *lc, struct rte_mbuf *m, const struct wire_view *v, uint8_t type,
@@ -116,8 +136,11 @@ error_input(struct weir_lcore *lc, struct rte_mbuf *m, const struct wire_view *v
 	uint8_t room[WIRE_IP4_MAX + WIRE_UDP_LEN];
 	uint32_t off = (uint32_t)v->l2_len + v->l3_len + WIRE_ICMP_LEN;
 	uint32_t len = v->l3_payload - WIRE_ICMP_LEN;
+	const uint32_t quoted = len;
 	struct weir_key key = {.family = WEIR_IPV4};
+	struct weir_sockerr err = {0};
 	struct weir_socket *sk;
+	bool hard = false;
 	const uint8_t *q;
 	uint32_t ihl;
 	const struct wire_ip4 *ip;
@@ -134,7 +157,8 @@ error_input(struct weir_lcore *lc, struct rte_mbuf *m, const struct wire_view *v
 	ihl = (ip->ver_ihl & 0xfu) * 4;
 	/* Only a first (or only) fragment has a UDP header to go by. */
 	if (ip->ver_ihl >> 4 != 4 || ihl < WIRE_IP4_MIN || ihl + WIRE_UDP_LEN > len ||
-	    ip->proto != WIRE_PROTO_UDP || (ip->frag & WIRE_BE16(0x1fff)) != 0) {
+	    ip->proto != WIRE_PROTO_UDP || (ip->frag & WIRE_BE16(0x1fff)) != 0 ||
+	    WIRE_BE16(((const struct wire_udp *)(const void *)(q + ihl))->len) < WIRE_UDP_LEN) {
 		weir_drop(lc, WEIR_DROP_ICMP_QUOTE, m);
 		return;
 	}
@@ -144,16 +168,35 @@ error_input(struct weir_lcore *lc, struct rte_mbuf *m, const struct wire_view *v
 	key.lport = udp->sport;
 	key.pport = udp->dport;
 	if (weir_local4(lc->stack, ip->src) != WEIR_LOCAL_UNICAST ||
-	    (sk = weir_socktab_lookup(lc->stack, &key)) == NULL) {
+	    (sk = weir_socktab_lookup(lc, &key)) == NULL) {
 		weir_drop(lc, WEIR_DROP_ICMP_QUOTE, m);
 		return;
 	}
-	/* Only a connected socket hears of it, and only of what will not pass by itself. */
-	if (weir_sock_connected(sk)) {
-		if (type == WIRE_ICMP_UNREACH && code < RTE_DIM(unreach) && unreach[code].hard)
-			weir_sock_report(lc, sk, unreach[code].err);
-		else if (type == WIRE_ICMP_PARAM)
-			weir_sock_report(lc, sk, EPROTO);
+	err.origin = 2;
+	err.type = type;
+	err.code = code;
+	err.to = weir_addr_v4(WIRE_BE32(ip->dst), WIRE_BE16(udp->dport));
+	err.offender = weir_addr_v4(WIRE_BE32(v->src4), 0);
+	if (type == WIRE_ICMP_UNREACH && code < RTE_DIM(unreach)) {
+		err.err = unreach[code].err;
+		hard = unreach[code].hard;
+		if (code == FRAG_NEEDED) {
+			err.info = WIRE_BE16(icmp_mtu(m, off));
+			if (sk->tx.pmtud == WEIR_PMTUD_DONT) /* asked to be left alone */
+				err.err = 0;
+		}
+	} else if (type == WIRE_ICMP_TIME_EXCEEDED) {
+		err.err = EHOSTUNREACH;
+	} else if (type == WIRE_ICMP_PARAM) {
+		err.err = EPROTO;
+		hard = true;
+	}
+	if (err.err != 0) {
+		/* The payload that was quoted, as much as there is. */
+		err.len = RTE_MIN(quoted - ihl - WIRE_UDP_LEN, (uint32_t)sizeof(err.payload));
+		err.len = RTE_MIN(err.len, (uint32_t)WIRE_BE16(udp->len) - WIRE_UDP_LEN);
+		copy_quote(m, off + ihl + WIRE_UDP_LEN, err.len, err.payload);
+		weir_sock_report(sk, &err, hard);
 	}
 	weir_consume(lc, WEIR_PROTO_ICMP, m);
 }
@@ -236,7 +279,7 @@ weir_icmp_port_unreachable(struct weir_lcore *lc, const struct weir_port *port,
 	const void *q;
 	uint8_t *p;
 
-	if (!rate_ok(lc))
+	if (!port->parse.loopback && !rate_ok(lc)) /* on our own host there is nobody to protect */
 		return;
 	q = rte_pktmbuf_read(m, WIRE_ETH_LEN, quote, room);
 	e = rte_pktmbuf_alloc(lc->stack->pool);

@@ -54,6 +54,9 @@ weir_counter_read(const weir_counter *c)
 	return atomic_load_explicit((weir_counter *)(uintptr_t)c, memory_order_relaxed);
 }
 
+/* Ports and, as the last, the loopback port: WEIR_PORT_LOOPBACK. */
+#define WEIR_ALL_PORTS (WEIR_MAX_PORTS + 1)
+
 struct weir_port_counters {
 	weir_counter rx_frames, rx_bytes, tx_frames, tx_bytes;
 };
@@ -62,7 +65,7 @@ struct weir_port_counters {
 struct weir_counters {
 	weir_counter rx_delivered, rx_copies, rx_read;
 	weir_counter rx_consumed[WEIR_PROTO_N];
-	weir_counter tx_datagrams, tx_protocol;
+	weir_counter tx_datagrams, tx_protocol, tx_copies;
 	weir_counter tx_held_in, tx_held_out;   /* into and out of the hold queues */
 	weir_counter tx_batch_in, tx_batch_out; /* into and out of this lcore's batches */
 	weir_counter mesh_tx_in, mesh_tx_out; /* frames to send, put into and taken from the mesh */
@@ -147,7 +150,7 @@ struct weir_lcore {
 	bool pressure; /* pool at its reserve: deliver nothing of this burst */
 	uint8_t n_holds;
 	uint16_t n_rxq;
-	uint16_t dirty;     /* ports with a non-empty batch, one bit each */
+	uint32_t dirty;     /* ports with a non-empty batch, one bit each */
 	int32_t send_error; /* cause of the last short send */
 	uint32_t idle;      /* idle turns in a row */
 
@@ -156,7 +159,7 @@ struct weir_lcore {
 
 	/* Counters: written here, read by anybody. */
 	alignas(WEIR_CACHE_LINE) struct weir_counters c;
-	struct weir_port_counters pc[WEIR_MAX_PORTS];
+	struct weir_port_counters pc[WEIR_ALL_PORTS];
 	struct weir_port_counters pc_gone; /* of ports removed since */
 
 	/* ICMP token bucket: tokens in 1/1000, filled by elapsed time. */
@@ -169,7 +172,7 @@ struct weir_lcore {
 	struct rte_ring *ctl;
 
 	struct weir_hold holds[WEIR_HOLDS];
-	struct weir_txb txb[WEIR_MAX_PORTS];
+	struct weir_txb txb[WEIR_ALL_PORTS];
 
 	_Atomic bool attached;
 	struct weir_lcore *thread_next; /* other lcores of the same thread (another stack's) */
@@ -216,7 +219,7 @@ struct weir_stack {
 	char name[20];
 	uint16_t n_workers, n_lcores; /* n_lcores: workers, threads, control */
 	uint16_t n_ports;
-	struct weir_port *ports[WEIR_MAX_PORTS];
+	struct weir_port *ports[WEIR_ALL_PORTS]; /* the last: loopback, always there */
 	struct weir_lcore *lcores[WEIR_MAX_LCORES + 1];
 	struct weir_lcore *ctl_lcore; /* used under the control lock by any thread */
 	struct rte_rcu_qsbr *rcu;
@@ -230,10 +233,13 @@ struct weir_stack {
 
 /* In a dynamic field of the mbuf's second line; valid while the stack owns the mbuf. */
 struct weir_meta {
-	struct rte_mbuf *next; /* next datagram of a queue (m->next is the next segment) */
-	uint64_t time_ns;      /* arrival */
-	uint32_t truesize;     /* bytes charged */
-	uint32_t drops;        /* receiver's drop count: see recvq.h */
+	union {
+		struct rte_mbuf *next; /* next mbuf of a list (m->next is the next segment) */
+		uintptr_t run; /* next run of a receive queue: recvq.h, which owns the rest */
+	};
+	uint64_t time_ns;  /* arrival */
+	uint32_t truesize; /* bytes charged for each datagram of the run */
+	uint32_t drops;    /* datagrams refused between the run before and this one */
 };
 
 extern int weir_meta_offset;

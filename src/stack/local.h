@@ -9,7 +9,12 @@
 
 #include "lcore.h"
 
-enum weir_local_kind { WEIR_NOT_LOCAL, WEIR_LOCAL_UNICAST, WEIR_LOCAL_BROADCAST };
+enum weir_local_kind {
+	WEIR_NOT_LOCAL,
+	WEIR_LOCAL_UNICAST,
+	WEIR_LOCAL_BROADCAST,
+	WEIR_LOCAL_MULTICAST, /* a group that somebody has joined */
+};
 
 struct weir_local {
 	union weir_ip ip;
@@ -17,7 +22,20 @@ struct weir_local {
 	uint8_t kind;
 	uint8_t bits;
 	uint16_t port;
+	uint32_t ports; /* of a group: the ports it was joined on, one bit each */
 };
+
+static inline bool
+weir_is_mcast4(wire_be32 addr)
+{
+	return (addr & WIRE_BE32(0xf0000000)) == WIRE_BE32(0xe0000000);
+}
+
+static inline bool
+weir_is_loopback4(wire_be32 addr)
+{
+	return (addr & WIRE_BE32(0xff000000)) == WIRE_BE32(0x7f000000);
+}
 
 /* Immutable snapshot: an open-addressed set, at most half full. */
 struct weir_locals {
@@ -61,7 +79,10 @@ weir_local4(struct weir_stack *stack, wire_be32 addr)
 	l = weir_local_find(stack, &ip, WEIR_IPV4);
 	if (l != NULL)
 		return (enum weir_local_kind)l->kind;
-	return addr == 0xffffffff ? WEIR_LOCAL_BROADCAST : WEIR_NOT_LOCAL;
+	if (addr == 0xffffffff)
+		return WEIR_LOCAL_BROADCAST;
+	/* All of 127/8 is this host; rx.c sees to it that it never comes from a wire. */
+	return weir_is_loopback4(addr) ? WEIR_LOCAL_UNICAST : WEIR_NOT_LOCAL;
 }
 
 /* A snapshot of control's list, not yet published; NULL: out of memory. Control lock held. */

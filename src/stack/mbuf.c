@@ -125,6 +125,83 @@ weir_mbuf_copy_out(const struct rte_mbuf *m, void *buf, uint32_t size)
 }
 
 struct rte_mbuf *
+weir_mbuf_chain_alloc(struct rte_mempool *pool, uint32_t len)
+{
+	struct rte_mbuf *head = rte_pktmbuf_alloc(pool);
+	struct rte_mbuf *last = head;
+
+	while (last != NULL) {
+		uint32_t room = RTE_MIN(len, (uint32_t)rte_pktmbuf_tailroom(last));
+
+		last->data_len = (uint16_t)room;
+		head->pkt_len += room;
+		len -= room;
+		if (len == 0)
+			return head;
+		last->next = rte_pktmbuf_alloc(pool);
+		last = last->next;
+		if (last != NULL) {
+			last->data_off = 0; /* headers go in front of the first one only */
+			head->nb_segs++;
+		}
+	}
+	if (head != NULL)
+		weir_mbuf_discard(head);
+	return NULL;
+}
+
+struct rte_mbuf *
+weir_mbuf_copy_range(const struct rte_mbuf *m, struct rte_mempool *pool, uint32_t off, uint32_t len)
+{
+	struct rte_mbuf *head = weir_mbuf_chain_alloc(pool, len);
+
+	for (struct rte_mbuf *to = head; to != NULL; to = to->next) {
+		uint32_t done = 0;
+
+		while (done < to->data_len) {
+			uint32_t take;
+
+			while (off >= m->data_len) {
+				off -= m->data_len;
+				m = m->next;
+			}
+			take = RTE_MIN((uint32_t)to->data_len - done, (uint32_t)m->data_len - off);
+			memcpy(rte_pktmbuf_mtod_offset(to, uint8_t *, done),
+			       rte_pktmbuf_mtod_offset(m, const uint8_t *, off), take);
+			done += take;
+			off += take;
+		}
+	}
+	return head;
+}
+
+struct rte_mbuf *
+weir_dgram_copy(struct rte_mbuf *m, struct rte_mempool *pool)
+{
+	const bool plain = weir_dgram_plain(m);
+	uint32_t l2_len = plain ? WIRE_ETH_LEN : (uint32_t)m->l2_len;
+	uint32_t l3_len = plain ? WIRE_IP4_MIN : (uint32_t)m->l3_len;
+	uint32_t payload = plain ? m->pkt_len : (uint32_t)m->tso_segsz;
+	uint32_t type = m->packet_type;
+	struct rte_mbuf *copy;
+
+	weir_dgram_whole(m);
+	copy = weir_mbuf_copy_range(m, pool, 0, l2_len + l3_len + WIRE_UDP_LEN + payload);
+	if (copy != NULL) {
+		copy->ol_flags |= m->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
+		copy->hash = m->hash;
+		if (l3_len == WIRE_IP4_MIN && copy->nb_segs == 1)
+			weir_dgram_make_plain(copy, payload);
+		else
+			weir_dgram_make_odd(copy, l2_len, l3_len, payload);
+	}
+	if (plain)
+		weir_dgram_make_plain(m, payload);
+	m->packet_type = type;
+	return copy;
+}
+
+struct rte_mbuf *
 weir_mbuf_flatten(struct rte_mbuf *m, struct rte_mempool *pool)
 {
 	struct rte_mbuf *one = rte_pktmbuf_alloc(pool);

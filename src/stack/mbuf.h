@@ -60,7 +60,118 @@ weir_mbuf_window(struct rte_mbuf *m, uint32_t off, uint32_t len)
  */
 struct rte_mbuf *weir_mbuf_flatten(struct rte_mbuf *m, struct rte_mempool *pool);
 
+/* A packet of len bytes, unwritten, with headroom in its first buffer only. NULL: no buffer. */
+struct rte_mbuf *weir_mbuf_chain_alloc(struct rte_mempool *pool, uint32_t len);
+
+/*
+ * A new packet of len bytes of m from offset off on, copied, with headroom for headers; chained when it
+ * is longer than a buffer. NULL: no buffer. m unchanged.
+ */
+struct rte_mbuf *weir_mbuf_copy_range(const struct rte_mbuf *m, struct rte_mempool *pool,
+				      uint32_t off, uint32_t len);
+
 /* Copy at most size bytes of the packet's data to buf. Returns how many. */
 uint32_t weir_mbuf_copy_out(const struct rte_mbuf *m, void *buf, uint32_t size);
+
+/* ---- received datagrams in the form in which they are queued for a socket ---- */
+
+/*
+ * Plain, the usual case: one segment, Ethernet, 20 bytes of IPv4, UDP. The mbuf's data is the payload
+ * already; the headers lie in the WEIR_PLAIN_HDRS bytes in front of it. rx.c writes the packet type of
+ * every datagram that it takes; what the port wrote is not looked at.
+ *
+ * Odd: everything else. The mbuf's data is the whole frame, headers contiguous in the first segment,
+ * l2_len and l3_len say where the UDP header is, tso_segsz holds the payload length.
+ */
+#define WEIR_PTYPE_PLAIN (RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP)
+#define WEIR_PTYPE_ODD   (RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4_EXT_UNKNOWN | RTE_PTYPE_L4_UDP)
+#define WEIR_PLAIN_HDRS  (WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN)
+
+static inline bool
+weir_dgram_plain(const struct rte_mbuf *m)
+{
+	return m->packet_type == WEIR_PTYPE_PLAIN;
+}
+
+/* Make it plain: a frame with data_off at its first byte, payload bytes behind the headers. */
+static inline void
+weir_dgram_make_plain(struct rte_mbuf *m, uint32_t payload)
+{
+	m->packet_type = WEIR_PTYPE_PLAIN;
+	m->pkt_len = payload;
+	m->data_len = (uint16_t)payload;
+	m->data_off = (uint16_t)(m->data_off + WEIR_PLAIN_HDRS);
+}
+
+static inline void
+weir_dgram_make_odd(struct rte_mbuf *m, uint32_t l2_len, uint32_t l3_len, uint32_t payload)
+{
+	m->packet_type = WEIR_PTYPE_ODD;
+	m->tx_offload = (uint64_t)l2_len | (uint64_t)l3_len << RTE_MBUF_L2_LEN_BITS |
+			(uint64_t)WIRE_UDP_LEN << (RTE_MBUF_L2_LEN_BITS + RTE_MBUF_L3_LEN_BITS) |
+			(uint64_t)payload << (RTE_MBUF_L2_LEN_BITS + RTE_MBUF_L3_LEN_BITS +
+					      RTE_MBUF_L4_LEN_BITS);
+}
+
+/* Undo either: the frame from its first byte to the end of its payload. */
+static inline void
+weir_dgram_whole(struct rte_mbuf *m)
+{
+	if (likely(weir_dgram_plain(m))) {
+		m->data_off = (uint16_t)(m->data_off - WEIR_PLAIN_HDRS);
+		m->data_len = (uint16_t)(m->data_len + WEIR_PLAIN_HDRS);
+		m->pkt_len += WEIR_PLAIN_HDRS;
+	}
+	m->packet_type = 0;
+}
+
+/* Bytes of the buffer in front of the frame. */
+static inline uint32_t
+weir_dgram_headroom(const struct rte_mbuf *m)
+{
+	return (uint32_t)m->data_off - (weir_dgram_plain(m) ? WEIR_PLAIN_HDRS : 0);
+}
+
+/* Where things are in a datagram of either form. */
+struct weir_dgram {
+	const struct wire_ip4 *ip;
+	const struct wire_udp *udp;
+	uint32_t off; /* of the payload in the mbuf's data */
+	uint32_t len; /* of the payload, all segments */
+};
+
+static inline void
+weir_dgram_look(const struct rte_mbuf *m, struct weir_dgram *d)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (likely(weir_dgram_plain(m))) {
+		d->ip = (const void *)(p - WIRE_UDP_LEN - WIRE_IP4_MIN);
+		d->udp = (const void *)(p - WIRE_UDP_LEN);
+		d->off = 0;
+		d->len = m->pkt_len;
+		return;
+	}
+	d->ip = (const void *)(p + m->l2_len);
+	d->udp = (const void *)(p + m->l2_len + m->l3_len);
+	d->off = (uint32_t)m->l2_len + m->l3_len + WIRE_UDP_LEN;
+	d->len = m->tso_segsz;
+}
+
+/* What an application gets: the payload alone. d: of weir_dgram_look(). */
+static inline void
+weir_dgram_payload(struct rte_mbuf *m, const struct weir_dgram *d)
+{
+	if (likely(weir_dgram_plain(m)))
+		return;
+	m->tx_offload = 0;
+	weir_mbuf_window(m, d->off, d->len);
+}
+
+/*
+ * A copy of a datagram of either form, itself of either form (what is longer than a buffer is chained).
+ * NULL: no buffer. m unchanged.
+ */
+struct rte_mbuf *weir_dgram_copy(struct rte_mbuf *m, struct rte_mempool *pool);
 
 #endif /* WEIR_MBUF_H */

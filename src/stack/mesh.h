@@ -24,8 +24,7 @@ enum weir_mesh_kind {
 };
 
 enum weir_mesh_msg {
-	WEIR_MSG_NEIGH = 1,    /* payload: neighbour index: its state has changed */
-	WEIR_MSG_SOCK_ERR = 2, /* payload: socket id << 8 | errno */
+	WEIR_MSG_NEIGH = 1, /* payload: neighbour index: its state has changed */
 };
 
 int weir_mesh_init(struct weir_stack *stack);

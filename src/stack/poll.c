@@ -2,7 +2,7 @@
 /*
  * HOT: one turn. The only caller of rte_eth_rx_burst in the stack.
  *
- *   clock -> receive from each own queue -> mesh mailboxes -> flush batches -> house-keeping
+ *   clock -> receive from each own queue -> mesh mailboxes -> loopback -> flush batches -> house-keeping
  *         -> quiescent report -> calls from other threads
  */
 #include "poll.h"
@@ -21,7 +21,6 @@
 #include "mesh.h"
 #include "neigh.h"
 #include "rx.h"
-#include "sock.h"
 
 #define HOUSE_NS                WEIR_NS_PER_MS
 #define IDLE_TURNS_BEFORE_YIELD 64
@@ -51,9 +50,6 @@ mesh_message(struct weir_lcore *lc, uint64_t word)
 	switch (weir_mesh_type(word)) {
 	case WEIR_MSG_NEIGH:
 		weir_neigh_changed(lc, (uint32_t)weir_mesh_payload(word));
-		break;
-	case WEIR_MSG_SOCK_ERR:
-		weir_sock_error_message(lc, weir_mesh_payload(word));
 		break;
 	}
 }
@@ -105,6 +101,33 @@ weir_poll_mesh(struct weir_lcore *lc)
 
 		if (n > 0)
 			mesh_words(lc, word, n);
+		total += n;
+	}
+	return total;
+}
+
+/* Errors that a loop-back frame causes come back the same way: rounds enough for that, not for a storm. */
+#define LOOPBACK_ROUNDS 8
+
+unsigned int
+weir_poll_loopback(struct weir_lcore *lc)
+{
+	struct rte_mbuf *m[WEIR_TXB_SIZE];
+	unsigned int total = 0;
+
+	for (unsigned int round = 0; round < LOOPBACK_ROUNDS; round++) {
+		unsigned int n = weir_batch_take_loopback(lc, m);
+
+		if (n == 0)
+			break;
+		for (unsigned int i = 0; i < n; i++) {
+			/* What never was on a wire needs no sums. */
+			m[i]->ol_flags =
+				(m[i]->ol_flags & (RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT)) |
+				RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+			m[i]->port = WEIR_PORT_LOOPBACK;
+		}
+		weir_rx_burst(lc, lc->stack->ports[WEIR_PORT_LOOPBACK], m, n, false);
 		total += n;
 	}
 	return total;
@@ -180,8 +203,11 @@ weir_turn(struct weir_lcore *lc)
 		weir_rx_burst(lc, rxq->port, m, n, false);
 	}
 	work += weir_poll_mesh(lc);
-	if (lc->dirty != 0)
+	if (lc->dirty != 0) {
+		if ((lc->dirty >> WEIR_PORT_LOOPBACK & 1) != 0)
+			work += weir_poll_loopback(lc);
 		work += weir_batch_flush_all(lc);
+	}
 	if (unlikely(lc->now_ns >= lc->house_ns))
 		house_keeping(lc);
 	weir_count(&lc->c.turns, 1);

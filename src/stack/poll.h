@@ -29,4 +29,10 @@ void weir_poll_drain(struct weir_lcore *lc);
 /* Take what its ports have received and drop it, at most `max` frames per queue (stop). */
 void weir_poll_drain_ports(struct weir_lcore *lc, unsigned int max);
 
+/*
+ * Receive what this lcore has sent to addresses of the stack itself, and what that causes, bounded.
+ * Returns the number of frames. Not from inside the receive pipeline.
+ */
+unsigned int weir_poll_loopback(struct weir_lcore *lc);
+
 #endif /* WEIR_POLL_H */

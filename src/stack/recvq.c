@@ -1,191 +1,480 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HOT: see recvq.h. The lock is a test-and-test-and-set word; it is held for the walk over one
- * burst's metas (already in the producer's cache) or for five assignments by the reader. Releasing is
- * a plain store.
+ * HOT: see recvq.h. The locks are test-and-test-and-set words. The queue's is held for a handful of
+ * assignments on either side (and for the walk over one batch when only a part of it fits); releasing is a
+ * plain store. Runs are made before the lock is taken.
  */
 #include "recvq.h"
 
+#include <string.h>
+
 #include <rte_pause.h>
 
+#include "mbuf.h"
+
 static inline void
-queue_lock(struct weir_recvq *q)
+lock(atomic_uint *word)
 {
-	/* hot-ok: one locked exchange per burst and socket, none per datagram */
-	while (atomic_exchange_explicit(&q->lock, 1, memory_order_acquire) != 0)
-		while (atomic_load_explicit(&q->lock, memory_order_relaxed) != 0)
+	/* hot-ok: one locked exchange per batch and socket, none per datagram */
+	while (atomic_exchange_explicit(word, 1, memory_order_acquire) != 0)
+		while (atomic_load_explicit(word, memory_order_relaxed) != 0)
 			rte_pause();
 }
 
 static inline void
-queue_unlock(struct weir_recvq *q)
+unlock(atomic_uint *word)
 {
-	atomic_store_explicit(&q->lock, 0, memory_order_release); /* pairs with queue_lock */
+	atomic_store_explicit(word, 0, memory_order_release); /* pairs with lock */
+}
+
+static inline uint64_t
+load(const _Atomic uint64_t *x)
+{
+	return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)x, memory_order_relaxed);
+}
+
+static inline void
+store(_Atomic uint64_t *x, uint64_t value)
+{
+	atomic_store_explicit(x, value, memory_order_relaxed);
+}
+
+static inline void
+readers_lock(struct weir_recvq *q)
+{
+	if (unlikely(q->several))
+		lock(&q->r_lock);
+}
+
+static inline void
+readers_unlock(struct weir_recvq *q)
+{
+	if (unlikely(q->several))
+		unlock(&q->r_lock);
 }
 
 void
 weir_recvq_init(struct weir_recvq *q, uint64_t limit_bytes)
 {
 	*q = (struct weir_recvq){0};
-	atomic_store_explicit(&q->limit, limit_bytes, memory_order_relaxed);
+	weir_recvq_set_limit(q, limit_bytes);
 }
 
-/* Pairs with the release in consume: what was released is really gone. */
-static inline void
-look_at_released(struct weir_recvq *q)
+void
+weir_recvq_set_limit(struct weir_recvq *q, uint64_t limit_bytes)
 {
-	q->released_seen = atomic_load_explicit(&q->released, memory_order_acquire);
+	store(&q->limit, limit_bytes);
+	store(&q->lump, limit_bytes / 4);
 }
 
-/* Append a linked list. Lock held. */
-static inline void
-append(struct weir_recvq *q, struct rte_mbuf *first, struct rte_mbuf *last, unsigned int n,
-       uint64_t bytes)
+void
+weir_recvq_set_readers(struct weir_recvq *q, bool several)
 {
-	uint32_t drops =
-		(uint32_t)(weir_counter_read(&q->n_full) + weir_counter_read(&q->n_mem_limit));
+	q->several = several;
+}
 
-	if (unlikely(drops != q->drops_told)) {
-		weir_meta(first)->drops = drops - q->drops_told;
-		q->drops_told = drops;
+/* ---- runs ---- */
+
+static inline weir_runref
+run_of(struct rte_mbuf *host, unsigned int n)
+{
+	return (weir_runref)host | (n - 1);
+}
+
+static inline struct rte_mbuf *
+run_host(weir_runref run)
+{
+	return (struct rte_mbuf *)(run & ~(weir_runref)(WEIR_RUN_MAX - 1));
+}
+
+static inline unsigned int
+run_n(weir_runref run)
+{
+	return (unsigned int)(run & (WEIR_RUN_MAX - 1)) + 1;
+}
+
+/* Where a run of more than one keeps its pointers. */
+static inline struct rte_mbuf **
+run_mbufs(struct rte_mbuf *host)
+{
+	return (struct rte_mbuf **)host->buf_addr;
+}
+
+/* May the buffer be written to in front of the frame, and is there room? */
+static inline bool
+may_host(const struct rte_mbuf *m)
+{
+	return weir_dgram_headroom(m) >= WEIR_RUN_BYTES && rte_mbuf_refcnt_read(m) == 1 &&
+	       (m->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0 &&
+	       ((uintptr_t)m->buf_addr & (sizeof(void *) - 1)) == 0;
+}
+
+/* Make runs of the first n datagrams of the batch: returns the first, *last is the last one's host. */
+static inline weir_runref
+make_runs(const struct weir_recvq_batch *b, unsigned int n, struct rte_mbuf **last)
+{
+	struct rte_mbuf *const *m = b->m;
+	struct rte_mbuf *before = NULL;
+	weir_runref first = 0;
+
+	for (unsigned int i = 0; i < n;) {
+		uint32_t size = b->size != NULL ? b->size[i] : b->each;
+		unsigned int k = RTE_MIN(n - i, (unsigned int)WEIR_RUN_MAX);
+		struct rte_mbuf *host;
+		struct weir_meta *meta;
+
+		if (unlikely(b->size != NULL))
+			for (unsigned int j = 1; j < k; j++)
+				if (b->size[i + j] != size)
+					k = j;
+		if (unlikely(k > 1 && !may_host(m[i + k - 1])))
+			k = 1;
+		host = m[i + k - 1];
+		if (likely(k == WEIR_RUN_MAX))
+			memcpy(run_mbufs(host), m + i, WEIR_RUN_BYTES);
+		else if (k > 1)
+			for (unsigned int j = 0; j < k; j++)
+				run_mbufs(host)[j] = m[i + j];
+		meta = weir_meta(host);
+		meta->run = 0;
+		meta->time_ns = b->time_ns;
+		meta->truesize = size;
+		meta->drops = 0;
+		host->port = b->port;
+		if (before == NULL)
+			first = run_of(host, k);
+		else
+			weir_meta(before)->run = run_of(host, k);
+		before = host;
+		i += k;
 	}
-	if (q->tail != NULL)
-		weir_meta(q->tail)->next = first;
-	else
-		q->head = first;
-	q->tail = last;
-	q->charged += bytes;
-	weir_count(&q->n_queued, n);
-	/* Release: a reader that sees n != 0 without the lock may go for the lock. */
-	atomic_store_explicit(&q->n, atomic_load_explicit(&q->n, memory_order_relaxed) + n,
-			      memory_order_release);
+	*last = before;
+	return first;
 }
 
-bool
-weir_recvq_produce_list(struct weir_recvq *q, struct rte_mbuf *first, struct rte_mbuf *last,
-			unsigned int n, uint64_t bytes)
-{
-	uint64_t limit = atomic_load_explicit(&q->limit, memory_order_relaxed);
-	bool fits;
+/* ---- producers ---- */
 
-	queue_lock(q);
-	if (unlikely(q->charged - q->released_seen + bytes > limit))
-		look_at_released(q);
-	fits = q->charged - q->released_seen + bytes <= limit;
-	if (likely(fits))
-		append(q, first, last, n, bytes);
-	queue_unlock(q);
-	return fits;
+/* Bytes of the first n of the batch. */
+static inline uint64_t
+batch_bytes(const struct weir_recvq_batch *b, unsigned int n)
+{
+	uint64_t bytes = 0;
+
+	if (likely(b->size == NULL))
+		return (uint64_t)n * b->each;
+	for (unsigned int i = 0; i < n; i++)
+		bytes += b->size[i];
+	return bytes;
+}
+
+/* How many of the batch fit beside `held` bytes. An empty queue takes one of any size. */
+static unsigned int
+how_many_fit(const struct weir_recvq_batch *b, uint64_t held, uint64_t limit)
+{
+	unsigned int n;
+
+	for (n = 0; n < b->n; n++) {
+		uint64_t size = b->size != NULL ? b->size[n] : b->each;
+
+		if (held + size > limit && held != 0)
+			break;
+		held += size;
+	}
+	return n;
+}
+
+/* The reader's last word. Acquire: pairs with release_owed; what was released is really gone. */
+static inline uint64_t
+look_at_released(const struct weir_recvq *q)
+{
+	return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&q->released,
+				    memory_order_acquire);
+}
+
+static void
+count_full(struct weir_recvq *q, unsigned int n)
+{
+	/* hot-ok: once per batch that was refused, instead of the lock */
+	atomic_fetch_add_explicit(&q->n_full, n, memory_order_relaxed);
+}
+
+/* Without the lock: would not even the first one be taken? */
+static inline bool
+surely_full(const struct weir_recvq *q, const struct weir_recvq_batch *b)
+{
+	const uint64_t size = b->size != NULL ? b->size[0] : b->each;
+	const uint64_t limit = load(&q->limit);
+	/* `released` first: what is held may then come out too large, never negative. */
+	uint64_t released = load(&q->released_seen);
+	uint64_t held;
+
+	if (likely(load(&q->charged) - released + size <= limit))
+		return false;
+	released = look_at_released(q);
+	held = load(&q->charged) - released;
+	return held != 0 && held + size > limit;
 }
 
 unsigned int
-weir_recvq_produce(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n)
+weir_recvq_produce(struct weir_recvq *q, struct weir_recvq_batch *b)
 {
-	uint64_t limit = atomic_load_explicit(&q->limit, memory_order_relaxed);
-	uint64_t bytes = 0;
-	unsigned int taken;
+	unsigned int n = b->n;
+	uint64_t bytes, held, limit, charged;
+	struct rte_mbuf *last;
+	uint32_t drops;
+	weir_runref first;
 
-	queue_lock(q);
-	for (taken = 0; taken < n; taken++) {
-		struct weir_meta *meta = weir_meta(m[taken]);
-		uint64_t with = bytes + meta->truesize;
-
-		if (unlikely(q->charged - q->released_seen + with > limit)) {
-			look_at_released(q);
-			if (q->charged - q->released_seen + with > limit &&
-			    q->charged + bytes !=
-				    q->released_seen) /* an empty queue takes one of any size */
-				break;
-		}
-		bytes = with;
-		meta->drops = 0;
-		meta->next = NULL;
-		if (taken > 0)
-			weir_meta(m[taken - 1])->next = m[taken];
+	b->wake = 0;
+	if (unlikely(surely_full(q, b))) {
+		count_full(q, n);
+		return 0;
 	}
-	if (taken > 0)
-		append(q, m[0], m[taken - 1], taken, bytes);
-	if (taken < n)
-		weir_count(&q->n_full, n - taken);
-	queue_unlock(q);
-	return taken;
+	bytes = batch_bytes(b, n);
+	first = make_runs(b, n, &last);
+	limit = load(&q->limit);
+
+	lock(&q->lock);
+	charged = load(&q->charged);
+	held = charged - load(&q->released_seen);
+	if (unlikely(held + bytes > limit)) {
+		store(&q->released_seen, look_at_released(q));
+		held = charged - load(&q->released_seen);
+		n = how_many_fit(b, held, limit);
+		if (n < b->n)
+			count_full(q, b->n - n);
+		if (n == 0) {
+			unlock(&q->lock);
+			return 0;
+		}
+		if (n < b->n) {
+			bytes = batch_bytes(b, n);
+			first = make_runs(b, n, &last);
+		}
+	}
+	drops = (uint32_t)(load(&q->n_full) + load(&q->n_mem_limit));
+	if (n < b->n)
+		drops -= b->n - n; /* those come after */
+	if (unlikely(drops != q->drops_told)) {
+		weir_meta(run_host(first))->drops = drops - q->drops_told;
+		q->drops_told = drops;
+	}
+	if (q->tail != NULL)
+		weir_meta(q->tail)->run = first;
+	else
+		q->head = first;
+	q->tail = last;
+	store(&q->charged, charged + bytes);
+	weir_count(&q->n_queued, n);
+	if (unlikely(q->armed))
+		b->wake = (uint16_t)n;
+	/* Release: a reader that sees n != 0 without the lock may go for the lock. */
+	atomic_store_explicit(&q->n, atomic_load_explicit(&q->n, memory_order_relaxed) + n,
+			      memory_order_release);
+	unlock(&q->lock);
+	return n;
 }
 
 void
 weir_recvq_refuse(struct weir_recvq *q, unsigned int n)
 {
-	queue_lock(q);
-	weir_count(&q->n_mem_limit, n);
-	queue_unlock(q);
+	/* hot-ok: once per batch that was refused */
+	atomic_fetch_add_explicit(&q->n_mem_limit, n, memory_order_relaxed);
 }
 
-/* Take the shared queue over: it becomes the reader's, which is empty. */
-static inline void
-splice(struct weir_recvq *q)
+/* ---- reader ---- */
+
+static inline weir_runref
+r_head(const struct weir_recvq *q)
 {
-	queue_lock(q);
-	q->r_head = q->head;
-	q->r_tail = q->tail;
-	q->head = NULL;
-	q->tail = NULL;
-	atomic_store_explicit(&q->n, 0, memory_order_relaxed);
-	queue_unlock(q);
-	weir_count(&q->n_splices, 1);
+	return atomic_load_explicit((_Atomic weir_runref *)(uintptr_t)&q->r_head,
+				    memory_order_relaxed);
 }
 
-/* Publish what was taken. Release: pairs with the acquire in produce. */
+static inline void
+set_r_head(struct weir_recvq *q, weir_runref run)
+{
+	atomic_store_explicit(&q->r_head, run, memory_order_relaxed);
+}
+
+/* Publish what was taken. Release: pairs with look_at_released. */
 static inline void
 release_owed(struct weir_recvq *q)
 {
 	if (q->owed == 0)
 		return;
-	atomic_store_explicit(&q->released,
-			      atomic_load_explicit(&q->released, memory_order_relaxed) + q->owed,
-			      memory_order_release);
+	atomic_store_explicit(&q->released, load(&q->released) + q->owed, memory_order_release);
 	q->owed = 0;
 }
 
-unsigned int
-weir_recvq_consume(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n)
+/* Move the whole shared queue to the end of the reader's. False: it is empty. */
+static inline bool
+splice(struct weir_recvq *q)
 {
-	struct rte_mbuf *head = q->r_head;
-	uint32_t drops = q->drops;
-	uint64_t owed = 0;
-	unsigned int got = 0;
+	weir_runref run;
 
-	while (got < n) {
-		struct weir_meta *meta;
+	/* Pairs with the release in produce. */
+	if (atomic_load_explicit(&q->n, memory_order_acquire) == 0)
+		return false;
+	lock(&q->lock);
+	run = q->head;
+	if (r_head(q) == 0)
+		set_r_head(q, run);
+	else
+		weir_meta(q->r_tail)->run = run;
+	q->r_tail = q->tail;
+	q->head = 0;
+	q->tail = NULL;
+	atomic_store_explicit(&q->n, 0, memory_order_relaxed);
+	unlock(&q->lock);
+	weir_count(&q->n_splices, 1);
+	return true;
+}
 
-		if (head == NULL) {
-			/* Pairs with the release in produce. */
-			if (atomic_load_explicit(&q->n, memory_order_acquire) == 0)
-				break;
-			splice(q);
-			head = q->r_head;
-			continue;
+static inline void
+facts_of(struct weir_recvq_facts *facts, const struct rte_mbuf *host, uint32_t drops)
+{
+	facts->time_ns = weir_meta((struct rte_mbuf *)(uintptr_t)host)->time_ns;
+	facts->drops = drops;
+	facts->port = host->port;
+}
+
+unsigned int
+weir_recvq_take_held(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n,
+		     struct weir_recvq_facts *facts)
+{
+	unsigned int at, left, k;
+	struct rte_mbuf *host;
+	const struct weir_meta *meta;
+	weir_runref run;
+
+	run = r_head(q);
+	if (unlikely(run == 0)) {
+		if (!splice(q))
+			return 0;
+		run = r_head(q);
+	}
+	host = run_host(run);
+	meta = weir_meta(host);
+	at = q->r_at;
+	left = run_n(run) - at;
+	k = RTE_MIN(n, left);
+	if (at == 0)
+		q->drops += meta->drops;
+	facts_of(facts, host, q->drops);
+	q->owed += (uint64_t)k * meta->truesize;
+	if (run_n(run) == 1)
+		m[0] = host;
+	else if (k == WEIR_RUN_MAX)
+		memcpy(m, run_mbufs(host), WEIR_RUN_BYTES);
+	else
+		for (unsigned int i = 0; i < k; i++)
+			m[i] = run_mbufs(host)[at + i];
+	if (k == left) {
+		run = meta->run;
+		set_r_head(q, run);
+		q->r_at = 0;
+		if (run != 0) {
+			rte_prefetch0(weir_meta(run_host(run)));
+			rte_prefetch0(run_host(run));
 		}
-		meta = weir_meta(head);
-		m[got++] = head;
-		owed += meta->truesize;
-		drops += meta->drops;
-		if (unlikely(drops != 0))
-			meta->drops = drops;
-		head = meta->next;
-		if (head != NULL)
-			rte_prefetch0(weir_meta(head));
+	} else {
+		q->r_at = (uint8_t)(at + k);
 	}
-	q->r_head = head;
-	if (got > 0) {
-		q->drops = drops;
-		q->owed += owed;
-		weir_count(&q->n_read, got);
-	}
-	/* A lump is a quarter of the limit; a reader that has run dry gives everything back. */
-	if (q->r_head == NULL ||
-	    q->owed >= atomic_load_explicit(&q->limit, memory_order_relaxed) / 4)
+	weir_count(&q->n_read, k);
+	/* In lumps; a reader that has run dry gives everything back. */
+	if (run == 0 || q->owed >= load(&q->lump))
 		release_owed(q);
+	return k;
+}
+
+unsigned int
+weir_recvq_take(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n,
+		struct weir_recvq_facts *facts)
+{
+	unsigned int got;
+
+	readers_lock(q);
+	got = weir_recvq_take_held(q, m, n, facts);
+	readers_unlock(q);
 	return got;
 }
+
+void
+weir_recvq_hold(struct weir_recvq *q)
+{
+	readers_lock(q);
+}
+
+void
+weir_recvq_unhold(struct weir_recvq *q)
+{
+	readers_unlock(q);
+}
+
+static struct rte_mbuf *
+look_at(struct weir_recvq_pos *pos)
+{
+	struct rte_mbuf *host = run_host(pos->run);
+
+	facts_of(&pos->facts, host, pos->facts.drops);
+	return run_n(pos->run) == 1 ? host : run_mbufs(host)[pos->at];
+}
+
+struct rte_mbuf *
+weir_recvq_first(struct weir_recvq *q, struct weir_recvq_pos *pos)
+{
+	if (r_head(q) == 0 && !splice(q))
+		return NULL;
+	pos->run = r_head(q);
+	pos->at = q->r_at;
+	pos->facts.drops = q->drops;
+	if (pos->at == 0)
+		pos->facts.drops += weir_meta(run_host(pos->run))->drops;
+	return look_at(pos);
+}
+
+struct rte_mbuf *
+weir_recvq_next(struct weir_recvq *q, struct weir_recvq_pos *pos)
+{
+	const struct weir_meta *meta = weir_meta(run_host(pos->run));
+
+	if (++pos->at == run_n(pos->run)) {
+		if (meta->run == 0 && !splice(q)) {
+			pos->at--; /* a later call may find more */
+			return NULL;
+		}
+		pos->run = meta->run;
+		pos->at = 0;
+		pos->facts.drops += weir_meta(run_host(pos->run))->drops;
+	}
+	return look_at(pos);
+}
+
+/* ---- waiting ---- */
+
+bool
+weir_recvq_arm(struct weir_recvq *q)
+{
+	bool empty;
+
+	readers_lock(q);
+	lock(&q->lock);
+	q->armed = true;
+	empty = r_head(q) == 0 && q->head == 0;
+	unlock(&q->lock);
+	readers_unlock(q);
+	return empty;
+}
+
+void
+weir_recvq_disarm(struct weir_recvq *q)
+{
+	lock(&q->lock);
+	q->armed = false;
+	unlock(&q->lock);
+}
+
+/* ---- anybody ---- */
 
 uint64_t
 weir_recvq_depth(const struct weir_recvq *q)
@@ -197,32 +486,32 @@ weir_recvq_depth(const struct weir_recvq *q)
 uint64_t
 weir_recvq_charge(struct weir_recvq *q)
 {
-	uint64_t released = atomic_load_explicit(&q->released, memory_order_acquire);
-	uint64_t charged;
+	/* In this order: see surely_full. */
+	uint64_t released = look_at_released(q);
 
-	queue_lock(q);
-	charged = q->charged;
-	queue_unlock(q);
-	return charged - released;
+	return load(&q->charged) - released;
 }
 
 struct rte_mbuf *
 weir_recvq_purge(struct weir_recvq *q)
 {
-	struct rte_mbuf *list = q->r_head;
+	struct weir_meta dummy = {.next = NULL};
+	struct weir_meta *end = &dummy;
+	struct rte_mbuf *m[WEIR_RUN_MAX];
+	struct weir_recvq_facts facts;
 	uint64_t left = weir_recvq_depth(q);
+	uint64_t read = weir_counter_read(&q->n_read);
+	unsigned int n;
 
-	if (list == NULL)
-		list = q->head;
-	else
-		weir_meta(q->r_tail)->next = q->head;
-	q->r_head = NULL;
-	q->r_tail = NULL;
-	q->head = NULL;
-	q->tail = NULL;
-	atomic_store_explicit(&q->n, 0, memory_order_relaxed);
+	/* Taken like any other, but counted as purged. */
+	while ((n = weir_recvq_take(q, m, RTE_DIM(m), &facts)) > 0) {
+		for (unsigned int i = 0; i < n; i++) {
+			end->next = m[i];
+			end = weir_meta(m[i]);
+		}
+	}
+	end->next = NULL;
+	atomic_store_explicit(&q->n_read, read, memory_order_relaxed);
 	weir_count(&q->n_purged, left);
-	q->owed = 0;
-	atomic_store_explicit(&q->released, q->charged, memory_order_relaxed);
-	return list;
+	return dummy.next;
 }

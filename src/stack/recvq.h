@@ -1,84 +1,185 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two-queue receive: producers append to a shared queue, one reader works on a private queue and,
+ * The two-queue receive: producers append to a shared queue, the reader works on a private queue and,
  * when that is empty, takes the whole shared queue over in O(1). HOT. Layer 1.
  *
- *   any lcore  --produce(burst)-->  shared queue  ==splice==>  reader queue  --consume-->  reader
+ *   any lcore  --produce(batch)-->  shared queue  ==splice==>  reader queue  --take-->  reader
+ *
+ * Runs. What is queued is a list of runs: up to WEIR_RUN_MAX datagrams of one batch that have the same
+ * true size. The last mbuf of a run is its host. The host's meta holds what the datagrams have in
+ * common, and its buffer, in front of the frame, the pointers to all of them. So the reader, which may be
+ * another core, fetches what it wants by array and in parallel, not one cache miss after the other along
+ * a list; and of the other mbufs nothing is written. A buffer without that room hosts a run of one.
  *
  * Charging. `charged` (producers, under the lock) and `released` (reader, published in lumps) only
  * grow; what is held is their difference. The producers keep the last value of `released` that they
- * saw and read the reader's line only when that old value says "full". So no atomic
- * read-modify-write but the lock, once per burst, and no line is written by both sides.
+ * saw and read the other line only when that old value says "full". So no atomic read-modify-write but
+ * the lock, once per batch, and no line is written by both sides. A batch that finds the queue full is
+ * refused without the lock.
  *
- * Threads: produce by any number of lcores; consume by one thread at a time; purge when no other
- * call can be running (after the grace period of close).
+ * Threads: produce by any number of lcores. Reader's calls by one thread at a time, without a lock; or,
+ * with weir_recvq_set_readers(), by several, under the readers' lock. Order: readers' lock, then the
+ * queue's; producers never take the readers'. Purge when no other call can be running (after the grace
+ * period of close).
  */
 #ifndef WEIR_RECVQ_H
 #define WEIR_RECVQ_H
 
 #include "lcore.h"
 
-struct weir_recvq {
-	/* Producers, under the lock. n is also read by the reader, without it. */
-	alignas(WEIR_CACHE_LINE) atomic_uint lock;
-	_Atomic uint32_t n; /* datagrams in the shared queue */
-	struct rte_mbuf *head, *tail;
-	uint64_t charged;
-	uint64_t released_seen;
-	weir_counter n_queued, n_full;
-	uint32_t drops_told; /* up to the last datagram queued */
+/* Datagrams of a run: as many pointers as fit into the usual headroom. */
+#define WEIR_RUN_MAX   16
+#define WEIR_RUN_BYTES (WEIR_RUN_MAX * sizeof(struct rte_mbuf *))
 
-	/* Producers, rarely. */
-	alignas(WEIR_CACHE_LINE) weir_counter n_mem_limit;
+/* A run: the address of its host, and in the bits that alignment leaves free the datagrams before it. */
+typedef uintptr_t weir_runref; /* 0: none */
+static_assert(alignof(struct rte_mbuf) >= WEIR_RUN_MAX, "room for the count");
+
+struct weir_recvq {
+	/* Producers, under the lock; atomics are also read without it. */
+	alignas(WEIR_CACHE_LINE) atomic_uint lock;
+	bool armed; /* somebody wants to hear of arrivals */
+	_Atomic uint32_t n; /* datagrams in the shared queue */
+	uint32_t drops_told; /* up to the last datagram queued */
+	weir_runref head;
+	struct rte_mbuf *tail; /* host of the last run */
+	_Atomic uint64_t charged;
+	_Atomic uint64_t released_seen;
+	_Atomic uint64_t limit;
+	weir_counter n_queued;
+
+	/* Producers, when they refuse: added to without the lock. */
+	alignas(WEIR_CACHE_LINE) _Atomic uint64_t n_full;
+	_Atomic uint64_t n_mem_limit;
+
+	/* Reader writes, producers read when they think that the queue is full. */
+	alignas(WEIR_CACHE_LINE) _Atomic uint64_t released;
+	weir_counter n_purged;
 
 	/* Reader. */
-	alignas(WEIR_CACHE_LINE) struct rte_mbuf *r_head;
+	alignas(WEIR_CACHE_LINE) _Atomic weir_runref r_head;
 	struct rte_mbuf *r_tail;
 	uint64_t owed; /* taken but not yet published in released */
-	_Atomic uint64_t released;
-	weir_counter n_read, n_splices, n_purged;
-	uint32_t drops; /* before the last datagram taken */
-
-	/* Set at creation, read by both. */
-	alignas(WEIR_CACHE_LINE) _Atomic uint64_t limit;
+	weir_counter n_read, n_splices;
+	_Atomic uint64_t lump; /* a quarter of the limit */
+	uint32_t drops;        /* before the last datagram taken */
+	atomic_uint r_lock;
+	uint8_t r_at; /* datagrams taken of the run r_head */
+	bool several; /* readers: r_lock is taken */
 };
-static_assert(offsetof(struct weir_recvq, r_head) % WEIR_CACHE_LINE == 0, "reader's line");
-static_assert(offsetof(struct weir_recvq, drops_told) + 4 <= WEIR_CACHE_LINE,
-	      "producers: one line");
+static_assert(offsetof(struct weir_recvq, n_queued) + 8 <= WEIR_CACHE_LINE, "producers: one line");
+static_assert(offsetof(struct weir_recvq, several) < 4 * WEIR_CACHE_LINE, "reader: one line");
+
+/* Datagrams that arrived together on one port. */
+struct weir_recvq_batch {
+	struct rte_mbuf *const *m;
+	const uint32_t *size; /* true size of each; NULL: all `each` */
+	uint32_t each;
+	uint16_t n;    /* not 0, at most WEIR_MAX_BURST */
+	uint16_t port; /* weir port index */
+	uint64_t time_ns;
+	uint16_t wake; /* filled: somebody waits for so many; the caller tells event.c, after this call */
+};
+
+/* What the datagrams of one weir_recvq_take() have in common. */
+struct weir_recvq_facts {
+	uint64_t time_ns;
+	uint32_t drops; /* datagrams refused before these, modulo 2^32 */
+	uint16_t port;
+};
 
 void weir_recvq_init(struct weir_recvq *q, uint64_t limit_bytes);
 
-/*
- * Append m[0..n-1], in order, under one lock hold. Each mbuf's meta holds its true size and arrival
- * time. Returns how many were taken: the first ones; from the first refused datagram on all are
- * refused (counted in n_full) and stay the caller's.
- */
-unsigned int weir_recvq_produce(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n);
+/* While it is in use. What is queued stays; a reader goes on owing up to the old quarter. Any thread. */
+void weir_recvq_set_limit(struct weir_recvq *q, uint64_t limit_bytes);
+
+static inline uint64_t
+weir_recvq_limit(const struct weir_recvq *q)
+{
+	return weir_counter_read(&q->limit);
+}
+
+/* Several readers at a time? While nobody receives. */
+void weir_recvq_set_readers(struct weir_recvq *q, bool several);
+
+/* ---- producers ---- */
 
 /*
- * The same for a burst that is linked already, first to last by meta->next (NULL at the end), every
- * meta->drops 0, bytes the sum of the true sizes: nothing of the datagrams but the first and the last is
- * touched. All are taken, or none (nothing counted): then they are for weir_recvq_produce().
+ * Append the batch in order, under one lock hold. Returns how many were taken: the first ones; from the
+ * first refused datagram on all are refused (counted in n_full) and stay the caller's.
  */
-bool weir_recvq_produce_list(struct weir_recvq *q, struct rte_mbuf *first, struct rte_mbuf *last,
-			     unsigned int n, uint64_t bytes);
+unsigned int weir_recvq_produce(struct weir_recvq *q, struct weir_recvq_batch *b);
 
-/* Count n datagrams that were refused because the pool is low. Producers. */
+/* Count n datagrams that were refused because the pool is low. */
 void weir_recvq_refuse(struct weir_recvq *q, unsigned int n);
 
-/*
- * Take up to n datagrams, oldest first. Returns how many. Only now meta->drops is what was refused before
- * the datagram; in the queue it is the increase since the one in front of it.
- */
-unsigned int weir_recvq_consume(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n);
+/* ---- reader ---- */
 
-/* Is there a datagram in either queue? Reader's side. */
+/*
+ * Take up to n datagrams of one run, oldest first. Returns how many; 0: there is none (or n is 0), and
+ * everything charged has been given back.
+ */
+unsigned int weir_recvq_take(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n,
+			     struct weir_recvq_facts *facts);
+
+/* The same between hold and unhold. */
+unsigned int weir_recvq_take_held(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n,
+				  struct weir_recvq_facts *facts);
+
+/* The same across runs, for those who do not ask for the facts. */
+static inline unsigned int
+weir_recvq_consume(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n)
+{
+	struct weir_recvq_facts facts;
+	unsigned int got = 0;
+	unsigned int k;
+
+	while (got < n && (k = weir_recvq_take(q, m + got, n - got, &facts)) > 0)
+		got += k;
+	return got;
+}
+
+/*
+ * Walk over what is queued, oldest first, taking nothing: for (m = first; m != NULL; m = next). Between hold
+ * and unhold, no other reader takes anything. The walk splices when the private queue runs out.
+ */
+struct weir_recvq_pos {
+	struct weir_recvq_facts facts; /* of the datagram last returned */
+	weir_runref run;
+	unsigned int at;
+};
+void weir_recvq_hold(struct weir_recvq *q);
+void weir_recvq_unhold(struct weir_recvq *q);
+struct rte_mbuf *weir_recvq_first(struct weir_recvq *q, struct weir_recvq_pos *pos);
+struct rte_mbuf *weir_recvq_next(struct weir_recvq *q, struct weir_recvq_pos *pos);
+
+/* Is there a datagram in either queue? */
 static inline bool
 weir_recvq_readable(const struct weir_recvq *q)
 {
-	return q->r_head != NULL || atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&q->n,
-							 memory_order_acquire) != 0;
+	/* Acquire: pairs with the release in produce. */
+	return atomic_load_explicit((_Atomic weir_runref *)(uintptr_t)&q->r_head,
+				    memory_order_relaxed) != 0 ||
+	       atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&q->n, memory_order_acquire) !=
+		       0;
 }
+
+/* Datagrams ever queued: moves with every arrival. Any thread. */
+static inline uint64_t
+weir_recvq_arrivals(const struct weir_recvq *q)
+{
+	return weir_counter_read(&q->n_queued);
+}
+
+/*
+ * From now on every produce reports its arrivals (batch.wake), until disarm. Returns whether both queues
+ * are empty: false, and the caller looks again instead of going to sleep. Look and arming are one lock hold
+ * (the readers' too): an arrival is either seen here or reported.
+ */
+bool weir_recvq_arm(struct weir_recvq *q);
+void weir_recvq_disarm(struct weir_recvq *q);
+
+/* ---- anybody ---- */
 
 /* Datagrams in both queues: exact when nothing runs. */
 uint64_t weir_recvq_depth(const struct weir_recvq *q);

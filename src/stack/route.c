@@ -42,14 +42,60 @@ prefix_match(const struct weir_route *r, const union weir_ip *ip)
 }
 
 const struct weir_route *
-weir_route_lookup(struct weir_stack *stack, const union weir_ip *dst, uint8_t family)
+weir_route_lookup_on(struct weir_stack *stack, const union weir_ip *dst, uint8_t family, int port)
 {
 	const struct weir_fib *fib = atomic_load_explicit(&stack->fib, memory_order_acquire);
 
 	for (uint32_t i = 0; i < fib->n; i++)
-		if (fib->route[i].family == family && prefix_match(&fib->route[i], dst))
+		if (fib->route[i].family == family &&
+		    (port < 0 || fib->route[i].port->index == port) &&
+		    prefix_match(&fib->route[i], dst))
 			return &fib->route[i];
 	return NULL;
+}
+
+const struct weir_route *
+weir_route_lookup(struct weir_stack *stack, const union weir_ip *dst, uint8_t family)
+{
+	return weir_route_lookup_on(stack, dst, family, -1);
+}
+
+/* Is dst this very host? Then datagrams to it take the loopback port. */
+static bool
+is_own(const struct weir_local *mine, const union weir_ip *dst, uint8_t family)
+{
+	return (mine != NULL && mine->kind == WEIR_LOCAL_UNICAST) ||
+	       (family == WEIR_IPV4 && weir_is_loopback4(dst->v4));
+}
+
+/* The source for a datagram to an address of our own: that address; for all of 127/8, 127.0.0.1. */
+static union weir_ip
+own_source(const union weir_ip *dst, uint8_t family)
+{
+	union weir_ip src = *dst;
+
+	if (family == WEIR_IPV4 && weir_is_loopback4(dst->v4))
+		src.v4 = WIRE_BE32(0x7f000001);
+	return src;
+}
+
+int
+weir_route_source(struct weir_stack *stack, const union weir_ip *dst, uint8_t family, int port,
+		  union weir_ip *src)
+{
+	const struct weir_route *r;
+
+	if (is_own(weir_local_find(stack, dst, family), dst, family)) {
+		*src = own_source(dst, family);
+		return 0;
+	}
+	r = weir_route_lookup_on(stack, dst, family, port);
+	if (r == NULL)
+		return -ENETUNREACH;
+	if (!r->has_src)
+		return -EADDRNOTAVAIL;
+	*src = r->src;
+	return 0;
 }
 
 /* Write the Ethernet and IPv4 template. */
@@ -79,13 +125,16 @@ fill_header4(struct weir_rtc *e, wire_be32 src, const uint8_t dst_mac[WIRE_ETH_A
 /* COLD: look everything up and overwrite one way of the set. */
 static struct weir_rtc *
 miss(struct weir_lcore *lc, struct weir_rtc *set, uint64_t hash, const union weir_ip *dst,
-     const union weir_ip *bound, uint8_t family, int *err)
+     const union weir_ip *bound, uint8_t sel, int *err)
 {
 	static const uint8_t all_ones[WIRE_ETH_ALEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	struct weir_stack *stack = lc->stack;
 	/* Acquire: pairs with the release in weir_route_publish; read before any table. */
 	uint64_t gen = atomic_load_explicit(&stack->gen, memory_order_acquire);
-	const struct weir_route *r;
+	const uint8_t family = sel & 7;
+	const int on_port = (sel >> 3) - 1;
+	struct weir_port *port;
+	const struct weir_route *r = NULL;
 	const struct weir_local *mine;
 	const union weir_ip *next_hop;
 	struct weir_rtc *e = set;
@@ -95,18 +144,33 @@ miss(struct weir_lcore *lc, struct weir_rtc *set, uint64_t hash, const union wei
 	wire_be32 src;
 
 	*err = -ENETUNREACH;
-	r = weir_route_lookup(stack, dst, family);
 	mine = weir_local_find(stack, dst, family);
-	if (r == NULL || family != WEIR_IPV4 || (bound->v4 == 0 && !r->has_src))
+	if (family != WEIR_IPV4)
 		return NULL;
-	if (mine != NULL && mine->kind == WEIR_LOCAL_UNICAST)
-		return NULL; /* delivery to ourselves does not exist yet */
-	src = bound->v4 != 0 ? bound->v4 : r->src.v4;
-	if (dst->v4 == 0xffffffff || (mine != NULL && mine->kind == WEIR_LOCAL_BROADCAST)) {
-		flags = WEIR_RTC_BROADCAST | WEIR_RTC_NO_NEIGH;
-		memcpy(mac, all_ones, sizeof(mac));
-	} else if ((dst->b[0] & 0xf0) == 0xe0) { /* RFC 1112 6.4 */
+	if (is_own(mine, dst, family) ||
+	    (on_port == WEIR_PORT_LOOPBACK && weir_is_mcast4(dst->v4))) {
+		port = stack->ports[WEIR_PORT_LOOPBACK];
+		src = bound->v4 != 0            ? bound->v4
+		      : weir_is_mcast4(dst->v4) ? WIRE_BE32(0x7f000001)
+						: own_source(dst, family).v4;
+	} else {
+		r = weir_route_lookup_on(stack, dst, family, on_port);
+		if (r == NULL || (bound->v4 == 0 && !r->has_src))
+			return NULL;
+		port = r->port;
+		src = bound->v4 != 0 ? bound->v4 : r->src.v4;
+		if (weir_is_loopback4(src) && port->index != WEIR_PORT_LOOPBACK) {
+			*err = -EINVAL; /* RFC 1122 3.2.1.3 (g): never on a wire */
+			return NULL;
+		}
+	}
+	if (r == NULL) {
 		flags = WEIR_RTC_NO_NEIGH;
+	} else if (dst->v4 == 0xffffffff || (mine != NULL && mine->kind == WEIR_LOCAL_BROADCAST)) {
+		flags = WEIR_RTC_BROADCAST | WEIR_RTC_NO_NEIGH | WEIR_RTC_GROUP;
+		memcpy(mac, all_ones, sizeof(mac));
+	} else if (weir_is_mcast4(dst->v4)) { /* RFC 1112 6.4 */
+		flags = WEIR_RTC_NO_NEIGH | WEIR_RTC_GROUP;
 		memcpy(mac,
 		       (const uint8_t[]){0x01, 0x00, 0x5e, dst->b[1] & 0x7f, dst->b[2], dst->b[3]},
 		       sizeof(mac));
@@ -123,10 +187,10 @@ miss(struct weir_lcore *lc, struct weir_rtc *set, uint64_t hash, const union wei
 	e->gen = gen;
 	e->dst = *dst;
 	e->bound = *bound;
-	e->port = r->port;
+	e->port = port;
 	e->neigh = neigh;
-	e->mtu = r->port->mtu;
-	e->family = family;
+	e->mtu = port->mtu;
+	e->sel = sel;
 	e->flags = flags;
 	e->neigh_word = 0;
 	fill_header4(e, src, mac);
@@ -136,7 +200,7 @@ miss(struct weir_lcore *lc, struct weir_rtc *set, uint64_t hash, const union wei
 
 struct weir_rtc *
 weir_route_get(struct weir_lcore *lc, const union weir_ip *dst, const union weir_ip *bound,
-	       uint8_t family, int *err)
+	       uint8_t sel, int *err)
 {
 	const struct weir_stack *stack = lc->stack;
 	uint64_t gen = atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&stack->gen,
@@ -149,10 +213,10 @@ weir_route_get(struct weir_lcore *lc, const union weir_ip *dst, const union weir
 
 		if (likely(e->gen == gen && e->dst.w[0] == dst->w[0] && e->dst.w[1] == dst->w[1] &&
 			   e->bound.w[0] == bound->w[0] && e->bound.w[1] == bound->w[1] &&
-			   e->family == family))
+			   e->sel == sel))
 			return e;
 	}
-	return miss(lc, set, hash, dst, bound, family, err);
+	return miss(lc, set, hash, dst, bound, sel, err);
 }
 
 /* ---- control ---- */

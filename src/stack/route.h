@@ -37,6 +37,7 @@ enum weir_rtc_flags {
 	WEIR_RTC_BROADCAST = 1, /* needs the socket's permission */
 	WEIR_RTC_NO_NEIGH = 2,  /* group MAC: nothing to resolve */
 	WEIR_RTC_READY = 4,     /* with neigh_word still true: the header is complete */
+	WEIR_RTC_GROUP = 8,     /* broadcast or multicast: a copy comes back to this host */
 };
 
 #define WEIR_RTC_HDR 54 /* Ethernet + IPv6 */
@@ -51,7 +52,7 @@ struct weir_rtc {
 	uint32_t ip_sum;     /* partial sum of the header template, length field 0 */
 	uint32_t pseudo_sum; /* addresses and protocol */
 	uint16_t mtu;
-	uint8_t family;
+	uint8_t sel; /* weir_route_sel() */
 	uint8_t flags;
 	/* The finished header, valid while the neighbour's word equals neigh_word. */
 	uint64_t neigh_word;
@@ -70,14 +71,31 @@ void weir_rtc_fini(struct weir_lcore *lc);
 
 /*
  * The cached destination for dst from bound (zero: any source). NULL with a negative errno in *err:
- * -ENETUNREACH, -ENOBUFS (neighbour table full). Valid until this lcore's next call or turn.
+ * -ENETUNREACH, -EINVAL (from 127/8 to elsewhere), -ENOBUFS (neighbour table full). Valid until this lcore's next call or turn.
  */
 struct weir_rtc *weir_route_get(struct weir_lcore *lc, const union weir_ip *dst,
-				const union weir_ip *bound, uint8_t family, int *err);
+				const union weir_ip *bound, uint8_t sel, int *err);
+
+/* sel of the above: the family, and the port (index, -1: any) that the datagram must leave by. */
+static inline uint8_t
+weir_route_sel(uint8_t family, int port)
+{
+	return (uint8_t)(family | (unsigned int)(port + 1) << 3);
+}
 
 /* The route to dst, without the cache. RCU reader or control. NULL: none. */
 const struct weir_route *weir_route_lookup(struct weir_stack *stack, const union weir_ip *dst,
 					   uint8_t family);
+/* The same among the routes of one port (index, -1: any). */
+const struct weir_route *weir_route_lookup_on(struct weir_stack *stack, const union weir_ip *dst,
+					      uint8_t family, int port);
+
+/*
+ * The source address for dst: 0; -ENETUNREACH: no route; -EADDRNOTAVAIL: a route, but no address to speak
+ * from. port: index that it must leave by, -1: any. RCU reader or control.
+ */
+int weir_route_source(struct weir_stack *stack, const union weir_ip *dst, uint8_t family, int port,
+		      union weir_ip *src);
 
 /* A table of control's lists, not yet published; NULL: out of memory. Control lock held. */
 struct weir_fib *weir_route_build(struct weir_stack *stack);

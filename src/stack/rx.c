@@ -7,15 +7,15 @@
  *   lookup    the socket for each train of one flow, as a burst
  *   deliver   one append per socket of the burst
  *
- * After classify the headers of a datagram are contiguous in its first segment, m->l2_len, l3_len,
- * l4_len say where they are and m->tso_segsz holds the payload length; weir_meta() holds arrival time
- * and true size. Reading (socket.c) relies on that.
+ * After classify a datagram has one of the two forms that mbuf.h describes; reading (sockio.c) relies on
+ * that.
  */
 #include "rx.h"
 
 #include <string.h>
 
 #include "drop.h"
+#include "event.h"
 #include "icmp.h"
 #include "local.h"
 #include "mbuf.h"
@@ -28,12 +28,14 @@
 struct rx_burst {
 	unsigned int n;      /* datagrams */
 	unsigned int n_keys; /* one for each train of datagrams of one flow */
-	uint64_t bytes;      /* sum of true sizes */
+	bool same_size;      /* all true sizes are that of the first */
 	struct rte_mbuf *m[WEIR_MAX_BURST];
-	uint8_t of[WEIR_MAX_BURST]; /* index of the datagram's key */
+	uint32_t size[WEIR_MAX_BURST]; /* true sizes */
+	uint8_t of[WEIR_MAX_BURST];    /* index of the datagram's key */
 	struct weir_key key[WEIR_MAX_BURST];
 	struct weir_socket *sk[WEIR_MAX_BURST]; /* for each key */
 	uint64_t group; /* bit i: datagram i was sent to a group address or MAC: no ICMP about it */
+	uint64_t selects; /* bit i: the group of key i has a selector */
 };
 
 /*
@@ -60,24 +62,36 @@ udp_csum_ok(const struct rte_mbuf *m, const struct wire_udp *udp, uint32_t off, 
 	return false;
 }
 
+/* COLD: is the group joined on the port that the packet came in by? */
+static bool
+joined_here(struct weir_stack *stack, const struct weir_port *port, wire_be32 group)
+{
+	union weir_ip ip = {.w = {0, 0}};
+	const struct weir_local *l;
+
+	ip.v4 = group;
+	l = weir_local_find(stack, &ip, WEIR_IPV4);
+	return l != NULL && (l->ports >> port->index & 1) != 0;
+}
+
 /* Addresses of the packet against ours. Returns false with a reason. */
 static inline bool
-addresses_ok(struct weir_stack *stack, const struct wire_view *v, bool *group, enum weir_drop *why)
+addresses_ok(struct weir_stack *stack, const struct weir_port *port, const struct wire_view *v,
+	     bool *group, enum weir_drop *why)
 {
 	enum weir_local_kind dst = weir_local4(stack, v->dst4);
 
 	*group = v->eth_group != 0;
 	if (unlikely(dst != WEIR_LOCAL_UNICAST)) {
-		if (dst == WEIR_NOT_LOCAL) {
-			const uint8_t *b = (const uint8_t *)&v->dst4;
-
-			*why = (b[0] & 0xf0) == 0xe0 ? WEIR_DROP_IP_MCAST : WEIR_DROP_IP_DST;
+		if (dst == WEIR_NOT_LOCAL ||
+		    (dst == WEIR_LOCAL_MULTICAST && !joined_here(stack, port, v->dst4))) {
+			*why = weir_is_mcast4(v->dst4) ? WEIR_DROP_IP_MCAST : WEIR_DROP_IP_DST;
 			return false;
 		}
 		*group = true;
 	}
 	/* RFC 1122 3.2.1.3: nobody else speaks as one of us or as a broadcast address. */
-	if (unlikely(weir_local4(stack, v->src4) != WEIR_NOT_LOCAL)) {
+	if (unlikely(weir_local4(stack, v->src4) != WEIR_NOT_LOCAL) && !port->parse.loopback) {
 		*why = WEIR_DROP_IP_SRC;
 		return false;
 	}
@@ -118,7 +132,7 @@ classify_alone(struct weir_lcore *lc, struct weir_port *port, bool ip_csum_good,
 		weir_neigh_arp_input(lc, port, m, v);
 		return false;
 	}
-	if (unlikely(!addresses_ok(lc->stack, v, group, &why))) {
+	if (unlikely(!addresses_ok(lc->stack, port, v, group, &why))) {
 		weir_drop(lc, why, m);
 		return false;
 	}
@@ -133,9 +147,10 @@ classify_alone(struct weir_lcore *lc, struct weir_port *port, bool ip_csum_good,
 struct common {
 	struct wire_train train;
 	uint64_t addr_sum; /* of both addresses, for the pseudo-header */
-	uint64_t lens;     /* tx_offload, but for the payload length */
 	uint32_t off;      /* of the UDP header */
 	wire_be32 src, dst;
+	uint8_t l2_len, l3_len;
+	bool plain; /* no IP options */
 	bool group;
 };
 
@@ -146,8 +161,9 @@ common_from(struct common *c, const struct wire_view *v, const uint8_t *p)
 	c->dst = v->dst4;
 	c->addr_sum = (uint64_t)v->src4 + v->dst4;
 	c->off = (uint32_t)v->l2_len + v->l3_len;
-	c->lens = (uint64_t)v->l2_len | (uint64_t)v->l3_len << RTE_MBUF_L2_LEN_BITS |
-		  (uint64_t)WIRE_UDP_LEN << (RTE_MBUF_L2_LEN_BITS + RTE_MBUF_L3_LEN_BITS);
+	c->l2_len = v->l2_len;
+	c->l3_len = v->l3_len;
+	c->plain = v->l3_len == WIRE_IP4_MIN;
 	if (v->l3_len == WIRE_IP4_MIN)
 		wire_train_start(&c->train, p);
 }
@@ -162,7 +178,7 @@ classify(struct weir_lcore *lc, struct weir_port *port, struct rte_mbuf **frames
 	uint64_t flow = UINT64_MAX; /* ports of the last key while c is the same, else no ports */
 	unsigned int n_keys = 0;
 	unsigned int out = 0;
-	uint64_t bytes = 0;
+	uint32_t differ = 0;
 
 	wire_train_none(&c.train);
 	for (unsigned int i = 0; i < n && i < PREFETCH_AHEAD; i++)
@@ -173,7 +189,6 @@ classify(struct weir_lcore *lc, struct weir_port *port, struct rte_mbuf **frames
 		bool ip_csum_good =
 			(m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD;
 		const struct wire_udp *udp;
-		struct weir_meta *meta;
 		enum weir_drop why;
 		uint32_t udp_len, ports;
 
@@ -199,19 +214,12 @@ classify(struct weir_lcore *lc, struct weir_port *port, struct rte_mbuf **frames
 			weir_drop(lc, why, m);
 			continue;
 		}
-		m->tx_offload = c.lens | (uint64_t)(udp_len - WIRE_UDP_LEN)
-						 << (RTE_MBUF_L2_LEN_BITS + RTE_MBUF_L3_LEN_BITS +
-						     RTE_MBUF_L4_LEN_BITS);
-		m->port = port->index;
-		meta = weir_meta(m);
-		meta->time_ns = lc->now_ns;
-		meta->truesize = weir_truesize(m);
-		/* Linked here, where the line is being written: most bursts are for one socket. */
-		meta->drops = 0;
-		meta->next = NULL;
-		if (out > 0)
-			weir_meta(b->m[out - 1])->next = m;
-		bytes += meta->truesize;
+		if (likely(c.plain && m->nb_segs == 1))
+			weir_dgram_make_plain(m, udp_len - WIRE_UDP_LEN);
+		else
+			weir_dgram_make_odd(m, c.l2_len, c.l3_len, udp_len - WIRE_UDP_LEN);
+		b->size[out] = weir_truesize(m);
+		differ |= b->size[out] ^ b->size[0];
 		memcpy(&ports, udp, sizeof(ports));
 		if (flow != ports) {
 			flow = ports;
@@ -219,7 +227,8 @@ classify(struct weir_lcore *lc, struct weir_port *port, struct rte_mbuf **frames
 							     .peer.v4 = c.src,
 							     .lport = udp->dport,
 							     .pport = udp->sport,
-							     .family = WEIR_IPV4};
+							     .family = WEIR_IPV4,
+							     .iface = (uint16_t)(port->index + 1)};
 		}
 		if (unlikely(c.group))
 			b->group |= UINT64_C(1) << out;
@@ -228,21 +237,32 @@ classify(struct weir_lcore *lc, struct weir_port *port, struct rte_mbuf **frames
 	}
 	b->n = out;
 	b->n_keys = n_keys;
-	b->bytes = bytes;
+	b->same_size = differ == 0;
 }
 
-/* Stage 3, for datagrams i.. of one socket: hand them over, drop what it refuses. */
+/* Stage 3, for n datagrams of one socket: hand them over, drop what it refuses. */
 static void
-deliver_to(struct weir_lcore *lc, struct weir_socket *sk, struct rte_mbuf **m, unsigned int n)
+deliver_to(struct weir_lcore *lc, const struct weir_port *port, struct weir_socket *sk,
+	   struct rte_mbuf **m, const uint32_t *size, bool same_size, unsigned int n)
 {
-	unsigned int took = 0;
+	struct weir_recvq_batch batch = {
+		.m = m,
+		.size = same_size ? NULL : size,
+		.each = size[0],
+		.n = (uint16_t)n,
+		.port = port->index,
+		.time_ns = lc->now_ns,
+	};
+	unsigned int took;
 
 	if (unlikely(lc->pressure)) {
 		weir_recvq_refuse(&sk->rq, n);
 		weir_drop_bulk(lc, WEIR_DROP_MEM_LIMIT, m, n);
 		return;
 	}
-	took = weir_recvq_produce(&sk->rq, m, n);
+	took = weir_recvq_produce(&sk->rq, &batch);
+	if (unlikely(batch.wake != 0))
+		weir_event_wake(sk, batch.wake);
 	weir_count(&lc->c.rx_delivered, took);
 	if (unlikely(took < n))
 		weir_drop_bulk(lc, WEIR_DROP_RCVQ_FULL, m + took, n - took);
@@ -252,9 +272,99 @@ static void
 refuse_no_socket(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m,
 		 bool group)
 {
-	if (!group)
+	if (!group) {
+		weir_dgram_whole(m); /* the message quotes its headers */
 		weir_icmp_port_unreachable(lc, port, m);
+	}
 	weir_drop(lc, WEIR_DROP_NO_SOCKET, m);
+}
+
+/* May sk have datagrams to this group? As Linux: its own joining decides, else WEIR_OPT_MCAST_ALL. */
+static bool
+member_of(const struct weir_socket *sk, const struct weir_port *port, const struct weir_key *key)
+{
+	const struct weir_members *m =
+		atomic_load_explicit((struct weir_members * _Atomic *)(uintptr_t)&sk->members,
+				     memory_order_acquire);
+	bool joined = false;
+
+	for (unsigned int i = 0; m != NULL && i < m->n; i++) {
+		const struct weir_member *x = &m->member[i];
+
+		if (x->port != port->index || x->group.ip.w[0] != key->local.w[0] ||
+		    x->group.ip.w[1] != key->local.w[1])
+			continue;
+		joined = true;
+		if (x->source.family == WEIR_UNSPEC ||
+		    (x->source.ip.w[0] == key->peer.w[0] && x->source.ip.w[1] == key->peer.w[1]))
+			return true;
+	}
+	return !joined && sk->mcast_all;
+}
+
+/* Delivery of one datagram to every socket that wants it: the last one gets the datagram itself. */
+struct fan_out {
+	struct weir_lcore *lc;
+	const struct weir_port *port;
+	const struct weir_key *key;
+	struct rte_mbuf *m;
+	struct weir_socket *last; /* wants it, has not got it yet */
+};
+
+static void
+fan_out_to(void *arg, struct weir_socket *sk)
+{
+	struct fan_out *f = arg;
+	struct weir_socket *before = f->last;
+	struct rte_mbuf *copy;
+	uint32_t size;
+
+	if (weir_is_mcast4(f->key->local.v4) && !member_of(sk, f->port, f->key))
+		return;
+	f->last = sk;
+	if (before == NULL)
+		return;
+	weir_count(&f->lc->c.rx_copies, 1);
+	copy = weir_pool_low(f->lc->stack) ? NULL : weir_dgram_copy(f->m, f->lc->stack->pool);
+	if (copy == NULL) { /* counted as every other that memory is short for */
+		weir_recvq_refuse(&before->rq, 1);
+		weir_count(&f->lc->c.drops[WEIR_DROP_MEM_LIMIT], 1);
+		return;
+	}
+	size = weir_truesize(copy);
+	deliver_to(f->lc, f->port, before, &copy, &size, true, 1);
+}
+
+/*
+ * Datagram i of a burst, when it is for a group address, or for a reuse-port group with a selector. False: it
+ * is like any other. COLD.
+ */
+static __rte_noinline bool
+deliver_special(struct weir_lcore *lc, const struct weir_port *port, struct rx_burst *b,
+		unsigned int i)
+{
+	const struct weir_key *key = &b->key[b->of[i]];
+	struct fan_out f = {.lc = lc, .port = port, .key = key, .m = b->m[i]};
+	struct weir_dgram d;
+
+	if ((b->group >> i & 1) != 0 &&
+	    weir_local4(lc->stack, key->local.v4) != WEIR_LOCAL_UNICAST) {
+		weir_socktab_each(lc, key, fan_out_to, &f);
+	} else if ((b->selects >> b->of[i] & 1) != 0) {
+		uint32_t len;
+
+		weir_dgram_look(b->m[i], &d);
+		len = RTE_MIN(d.len, (uint32_t)b->m[i]->data_len - d.off);
+		f.last = weir_socktab_select(
+			lc, key, rte_pktmbuf_mtod_offset(b->m[i], const void *, d.off), len);
+	} else {
+		return false;
+	}
+	if (f.last != NULL)
+		deliver_to(lc, port, f.last, &b->m[i], &b->size[i], true, 1);
+	else
+		refuse_no_socket(lc, port, b->m[i], (b->group >> i & 1) != 0);
+	return true;
 }
 
 /* Stage 3. */
@@ -263,16 +373,16 @@ deliver(struct weir_lcore *lc, const struct weir_port *port, struct rx_burst *b)
 {
 	uint64_t left = b->n == 64 ? UINT64_MAX : (UINT64_C(1) << b->n) - 1;
 	struct rte_mbuf *train[WEIR_MAX_BURST];
+	uint32_t size[WEIR_MAX_BURST];
 
-	if (likely(b->n_keys == 1 && b->sk[0] != NULL)) {
-		if (likely(!lc->pressure &&
-			   weir_recvq_produce_list(&b->sk[0]->rq, b->m[0], b->m[b->n - 1], b->n,
-						   b->bytes)))
-			weir_count(&lc->c.rx_delivered, b->n);
-		else
-			deliver_to(lc, b->sk[0], b->m, b->n);
+	if (likely(b->n_keys == 1 && b->sk[0] != NULL && (b->group | b->selects) == 0)) {
+		deliver_to(lc, port, b->sk[0], b->m, b->size, b->same_size, b->n);
 		return;
 	}
+	if (unlikely((b->group | b->selects) != 0))
+		for (unsigned int i = 0; i < b->n; i++)
+			if (deliver_special(lc, port, b, i))
+				left &= ~(UINT64_C(1) << i);
 	while (left != 0) {
 		unsigned int i = (unsigned int)__builtin_ctzll(left);
 		struct weir_socket *sk = b->sk[b->of[i]];
@@ -288,11 +398,12 @@ deliver(struct weir_lcore *lc, const struct weir_port *port, struct rx_burst *b)
 			unsigned int k = (unsigned int)__builtin_ctzll(look);
 
 			if (b->sk[b->of[k]] == sk) {
+				size[n] = b->size[k];
 				train[n++] = b->m[k];
 				left &= ~(UINT64_C(1) << k);
 			}
 		}
-		deliver_to(lc, sk, train, n);
+		deliver_to(lc, port, sk, train, size, b->same_size, n);
 	}
 }
 
@@ -316,6 +427,6 @@ weir_rx_burst(struct weir_lcore *lc, struct weir_port *port, struct rte_mbuf **m
 		return;
 	/* Per burst: are there buffers left for more than the rings need? */
 	lc->pressure = weir_pool_low(lc->stack);
-	weir_socktab_lookup_burst(lc->stack, b.key, b.n_keys, b.sk); /* stage 2 */
+	b.selects = weir_socktab_lookup_burst(lc, b.key, b.n_keys, b.sk); /* stage 2 */
 	deliver(lc, port, &b);
 }

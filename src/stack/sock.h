@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The socket structure by cache line, and what the data path does to a socket. Layer 1; the public
- * calls are in socket.c.
+ * calls are in socket.c (life and names), sockopt.c (options), sockio.c (data), event.c (waiting).
  */
 #ifndef WEIR_SOCK_H
 #define WEIR_SOCK_H
+
+#include <pthread.h>
 
 #include <weir/socket.h>
 
@@ -14,18 +16,72 @@
 
 #define WEIR_NO_OWNER UINT16_MAX
 
-struct weir_socket {
-	/* Senders and lookups read; control writes (bind, connect). */
-	struct weir_stack *stack;
+/*
+ * Local and peer name. Immutable: every change publishes a new one, the old one goes after a grace
+ * period. A sender loads the pointer once per burst, so connect() never shows it half a name.
+ */
+struct weir_names {
 	union weir_ip bound;   /* local address, zero: any */
 	struct weir_addr peer; /* family 0: not connected */
 	uint16_t lport;        /* network order, 0: unbound */
+	bool group; /* bound to a broadcast or multicast address: a filter, not a source */
+};
+static_assert(sizeof(struct weir_names) <= WEIR_CACHE_LINE, "one line");
+
+/* Options that a sender reads. */
+struct weir_txopt {
 	uint8_t ttl, tos;
+	uint8_t mcast_ttl;
+	uint8_t pmtud; /* enum weir_pmtud */
+	bool plain;    /* nothing below but broadcast, segment: the route's template holds */
 	bool broadcast;
-	bool bound_group;     /* to a broadcast address: a filter, not a source */
-	bool default_ttl_tos; /* the route's template holds already */
-	/* Written when an ICMP error comes, by the owner. */
-	_Atomic int32_t error; /* positive errno */
+	bool no_check;
+	bool mcast_loop;
+	uint16_t segment;
+	int16_t mcast_port; /* -1: by route */
+};
+
+struct weir_errq; /* errq.h */
+
+/* Multicast groups that a socket has joined. Immutable once published. */
+struct weir_member {
+	struct weir_addr group, source; /* source's family WEIR_UNSPEC: all */
+	uint16_t port;
+};
+struct weir_members {
+	unsigned int n;
+	struct weir_member member[];
+};
+
+struct weir_watch; /* event.h */
+
+/* Waiting for a socket: event.c. Written when somebody waits, never per datagram. */
+struct weir_waiting {
+	atomic_uint lock;         /* order: before the receive queue's */
+	_Atomic uint32_t seq;     /* futex word: moved by every wake */
+	uint32_t asleep;          /* threads in weir_event_wait(); lock */
+	uint32_t unwoken;         /* of those, for how many no wake is on its way; lock */
+	struct weir_watch *watch; /* who else wants to be told; lock */
+	_Atomic int efd;          /* eventfd, -1: none made yet */
+	_Atomic bool signalled;   /* the eventfd is readable */
+	_Atomic bool closed;      /* threads that wait give up */
+	weir_counter wakes;
+};
+
+struct weir_socket {
+	/* Senders and lookups read; control writes. */
+	struct weir_stack *stack;
+	struct weir_names *_Atomic names; /* never NULL */
+	struct weir_txopt tx;
+	int16_t bind_port; /* weir port index, -1: any */
+	uint8_t family;
+	_Atomic uint8_t shut; /* enum weir_shutdown */
+	bool gro, mcast_all, recverr, reuseaddr, reuseport, freebind, stable;
+	int16_t lcore; /* preferred worker, -1 */
+	/* Written when an error comes. Positive errno. */
+	_Atomic int32_t error;
+	uint32_t id;     /* index in stack->socks */
+	uint16_t serial; /* tells sockets apart that have had the same id */
 
 	/* The hand-over point: several lines, see recvq.h. */
 	struct weir_recvq rq;
@@ -35,33 +91,43 @@ struct weir_socket {
 	_Atomic uint64_t sent_others;
 	_Atomic uint16_t tx_owner;
 	_Atomic uint16_t rx_owner; /* lcore slot of the last reader */
+	_Atomic int32_t peek_off;  /* -1: off; reader's */
+	uint32_t peek_empties; /* empty datagrams at that offset that have been shown; reader's */
+
+	alignas(WEIR_CACHE_LINE) struct weir_waiting wait;
+	struct weir_errq *_Atomic errq;       /* made with the first WEIR_OPT_RECVERR */
+	struct weir_members *_Atomic members; /* groups joined; NULL: none */
 
 	/* Control lock. */
 	alignas(WEIR_CACHE_LINE) struct weir_sockent *ent; /* place in the socket table */
-	struct weir_socket *port_next;                     /* others bound to the same port */
+	struct weir_socket *port_next, **port_prev;        /* others bound to the same port */
 	struct weir_socket *close_next;
-	uint32_t id;     /* index in stack->socks */
-	uint16_t serial; /* tells sockets apart that have had the same id */
 	bool port_explicit, addr_explicit;
 };
 static_assert(offsetof(struct weir_socket, rq) == WEIR_CACHE_LINE, "one line for senders");
 
-static inline bool
-weir_sock_connected(const struct weir_socket *sk)
+/* RCU reader, or control under its lock. */
+static inline const struct weir_names *
+weir_sock_names(const struct weir_socket *sk)
 {
-	return sk->peer.family != WEIR_UNSPEC;
+	/* Acquire: pairs with the release of socket.c's set_names(). */
+	return atomic_load_explicit((struct weir_names * _Atomic *)(uintptr_t)&sk->names,
+				    memory_order_acquire);
+}
+
+static inline bool
+weir_names_connected(const struct weir_names *n)
+{
+	return n->peer.family != WEIR_UNSPEC;
 }
 
 /* Give an unbound socket an ephemeral port, before its first send. Takes the control lock. -EAGAIN. */
 int weir_sock_autobind(struct weir_socket *sk);
 
 /*
- * An error came in for sk: set it, or tell the worker that reads the socket to. err: positive errno.
- * RCU reader.
+ * An error about a datagram of sk came in: into its error queue, if it has one; else a hard error pends
+ * on a connected socket. Any lcore: the error word is atomic, the queue has a lock. RCU reader.
  */
-void weir_sock_report(struct weir_lcore *lc, struct weir_socket *sk, int err);
-
-/* The mesh message of the above, on the owner: payload of WEIR_MSG_SOCK_ERR. */
-void weir_sock_error_message(struct weir_lcore *lc, uint64_t payload);
+void weir_sock_report(struct weir_socket *sk, const struct weir_sockerr *e, bool hard);
 
 #endif /* WEIR_SOCK_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * CONTROL: a socket's life and names: the control calls of <weir/socket.h>, under the control lock. The
- * data calls are in sockio.c.
+ * options are in sockopt.c, the data calls in sockio.c.
  *
  * Every change of name or peer puts the new entry into the socket table before it takes the old one
  * out, so that at no moment a datagram finds nothing.
@@ -15,12 +15,17 @@
 
 #include "control_state.h"
 #include "drop.h"
+#include "errq.h"
+#include "event.h"
 #include "local.h"
 #include "route.h"
 #include "sock.h"
+#include "sock_priv.h"
 
-#define DEFAULT_TTL   64
 #define ID_WAIT_TURNS 10000
+
+/* The names of every socket that has none. Never freed, never written. */
+static struct weir_names unnamed;
 
 /* ---- open, close ---- */
 
@@ -29,7 +34,7 @@ weir_socket_conf_init(struct weir_socket_conf *conf)
 {
 	memset(conf, 0, sizeof(*conf));
 	conf->size = sizeof(*conf);
-	conf->ttl = DEFAULT_TTL;
+	conf->ttl = WEIR_DEFAULT_TTL;
 	conf->family = WEIR_IPV4;
 }
 
@@ -58,13 +63,27 @@ weir_socket_open(struct weir_stack *stack, const struct weir_socket_conf *conf,
 	if (sk == NULL)
 		return -ENOMEM;
 	sk->stack = stack;
-	sk->ttl = conf->ttl != 0 ? conf->ttl : DEFAULT_TTL;
-	sk->tos = conf->tos;
-	sk->default_ttl_tos = sk->ttl == DEFAULT_TTL && sk->tos == 0;
-	sk->broadcast = conf->broadcast;
+	sk->family = WEIR_IPV4;
+	sk->bind_port = -1;
+	sk->lcore = -1;
+	sk->mcast_all = true;
+	sk->tx = (struct weir_txopt){
+		.ttl = conf->ttl != 0 ? conf->ttl : WEIR_DEFAULT_TTL,
+		.tos = conf->tos,
+		.mcast_ttl = 1,
+		.mcast_loop = true,
+		.mcast_port = -1,
+		.pmtud = WEIR_PMTUD_WANT,
+		.broadcast = conf->broadcast,
+	};
+	weir_sock_tx_changed(sk);
+	atomic_store_explicit(&sk->names, &unnamed, memory_order_relaxed);
 	atomic_store_explicit(&sk->tx_owner, WEIR_NO_OWNER, memory_order_relaxed);
 	atomic_store_explicit(&sk->rx_owner, WEIR_NO_OWNER, memory_order_relaxed);
+	atomic_store_explicit(&sk->peek_off, -1, memory_order_relaxed);
+	weir_event_init(sk);
 	weir_recvq_init(&sk->rq, rcvbuf);
+	weir_recvq_set_readers(&sk->rq, conf->readers);
 
 	weir_ctl_lock(stack);
 	/* Closed sockets give their ids back after a grace period: worth a few turns of waiting. */
@@ -101,48 +120,12 @@ socket_reclaim(struct weir_stack *stack, void *obj)
 		link = &(*link)->close_next;
 	*link = sk->close_next;
 	weir_drop_list(stack->ctl_lcore, WEIR_DROP_SOCK_CLOSED, weir_recvq_purge(&sk->rq));
+	weir_event_fini(sk);
+	weir_errq_fini(sk);
+	if (sk->names != &unnamed)
+		rte_free(sk->names);
 	c->free_ids[c->n_free_ids++] = sk->id;
 	rte_free(sk);
-}
-
-/* Control lock held. */
-static void
-port_list_remove(struct weir_control *c, struct weir_socket *sk)
-{
-	struct weir_socket **link = &c->port_socks[sk->lport];
-
-	while (*link != sk)
-		link = &(*link)->port_next;
-	*link = sk->port_next;
-	sk->lport = 0;
-}
-
-/* Control lock held. Take sk out of all indexes. */
-static void
-unhash(struct weir_socket *sk)
-{
-	if (sk->ent != NULL)
-		weir_socktab_remove(sk->stack, sk->ent);
-	sk->ent = NULL;
-	if (sk->lport != 0)
-		port_list_remove(sk->stack->control, sk);
-}
-
-int
-weir_socket_close(struct weir_socket *sk)
-{
-	struct weir_stack *stack = sk->stack;
-	struct weir_control *c = stack->control;
-
-	weir_ctl_lock(stack);
-	unhash(sk);
-	atomic_store_explicit(&stack->socks[sk->id], NULL, memory_order_release);
-	sk->close_next = c->closing;
-	c->closing = sk;
-	weir_rcu_defer(stack, socket_reclaim, sk);
-	weir_rcu_reclaim(stack, false);
-	weir_ctl_unlock(stack);
-	return 0;
 }
 
 /* ---- names ---- */
@@ -153,15 +136,92 @@ any(const union weir_ip *ip)
 	return (ip->w[0] | ip->w[1]) == 0;
 }
 
-/* Control lock held. Would (ip, port) clash with a bound socket other than sk? */
 static bool
-in_use(const struct weir_socket *sk, const union weir_ip *ip, uint16_t port)
+same_ip(const union weir_ip *a, const union weir_ip *b)
 {
-	for (const struct weir_socket *o = sk->stack->control->port_socks[port]; o != NULL;
-	     o = o->port_next)
-		if (o != sk && (any(ip) || any(&o->bound) ||
-				(o->bound.w[0] == ip->w[0] && o->bound.w[1] == ip->w[1])))
+	return a->w[0] == b->w[0] && a->w[1] == b->w[1];
+}
+
+/* Control lock held. Publish other names; the old ones go after a grace period. */
+static void
+set_names(struct weir_socket *sk, struct weir_names *names)
+{
+	struct weir_names *old = atomic_load_explicit(&sk->names, memory_order_relaxed);
+
+	/* Release: pairs with weir_sock_names(). */
+	atomic_store_explicit(&sk->names, names, memory_order_release);
+	if (old != &unnamed)
+		weir_rcu_free(sk->stack, old);
+}
+
+static struct weir_names *
+names_alloc(void)
+{
+	return rte_zmalloc("weir_names", sizeof(struct weir_names), WEIR_CACHE_LINE);
+}
+
+/* Control lock held. The list of a port's sockets, and how many of them share it by which option. */
+static void
+port_list_add(struct weir_socket *sk, uint16_t port)
+{
+	struct weir_portuse *use = &sk->stack->control->port_use[port];
+
+	sk->port_next = use->head;
+	sk->port_prev = &use->head;
+	if (use->head != NULL)
+		use->head->port_prev = &sk->port_next;
+	use->head = sk;
+	use->n++;
+	use->n_reuseaddr += sk->reuseaddr;
+	use->n_reuseport += sk->reuseport;
+}
+
+static void
+port_list_remove(struct weir_socket *sk, uint16_t port)
+{
+	struct weir_portuse *use = &sk->stack->control->port_use[port];
+
+	*sk->port_prev = sk->port_next;
+	if (sk->port_next != NULL)
+		sk->port_next->port_prev = sk->port_prev;
+	sk->port_prev = NULL;
+	use->n--;
+	use->n_reuseaddr -= sk->reuseaddr;
+	use->n_reuseport -= sk->reuseport;
+}
+
+/* Do the two share a port, both willing? */
+static bool
+both_share(const struct weir_socket *a, const struct weir_socket *b)
+{
+	return (a->reuseaddr && b->reuseaddr) || (a->reuseport && b->reuseport);
+}
+
+/*
+ * Control lock held. Would (ip, port) clash with a bound socket other than sk? alone: sharing does not
+ * count, for a port that is chosen.
+ */
+static bool
+in_use(const struct weir_socket *sk, const union weir_ip *ip, uint16_t port, bool alone)
+{
+	const struct weir_portuse *use = &sk->stack->control->port_use[port];
+
+	/* The usual cases need no walk: nobody, or all of one mind. */
+	if (use->n == 0)
+		return false;
+	if (!alone && ((sk->reuseaddr && use->n_reuseaddr == use->n) ||
+		       (sk->reuseport && use->n_reuseport == use->n)))
+		return false;
+	for (const struct weir_socket *o = use->head; o != NULL; o = o->port_next) {
+		const struct weir_names *names = weir_sock_names(o);
+
+		if (o == sk || (!alone && both_share(o, sk)))
+			continue;
+		if (o->bind_port >= 0 && sk->bind_port >= 0 && o->bind_port != sk->bind_port)
+			continue;
+		if (any(ip) || any(&names->bound) || same_ip(&names->bound, ip))
 			return true;
+	}
 	return false;
 }
 
@@ -176,34 +236,81 @@ ephemeral(struct weir_socket *sk, const union weir_ip *ip)
 	for (uint32_t i = 0; i < n; i++) {
 		uint16_t port = WIRE_BE16(lo + (start + i) % n);
 
-		if (!in_use(sk, ip, port))
+		if (!in_use(sk, ip, port, true))
 			return port;
 	}
 	return 0;
 }
 
-/* Control lock held. Enter (ip, port) into table and port list. */
-static int
-hash_bound(struct weir_socket *sk, const union weir_ip *ip, uint16_t port)
+static struct weir_key
+key_of(const struct weir_socket *sk, const struct weir_names *names)
 {
-	struct weir_control *c = sk->stack->control;
-	struct weir_key key = {.local = *ip, .lport = port, .family = WEIR_IPV4};
-	const union weir_ip before = sk->bound;
-	struct weir_sockent *ent;
+	return (struct weir_key){.local = names->bound,
+				 .peer = names->peer.ip,
+				 .lport = names->lport,
+				 .pport = names->peer.port,
+				 .family = WEIR_IPV4,
+				 .iface = (uint16_t)(sk->bind_port + 1)};
+}
+
+/*
+ * Control lock held. Give sk these names (its own from here on), moving its entry: the new one is in
+ * before the old one is out. names->lport 0: out of the table. -ENOMEM: nothing changed, names freed.
+ */
+static int
+rename_socket(struct weir_socket *sk, struct weir_names *names)
+{
+	const uint16_t was = weir_sock_names(sk)->lport;
+	struct weir_sockent *before = sk->ent;
+	struct weir_sockent *ent = NULL;
+
+	if (names->lport != 0) {
+		const struct weir_key key = key_of(sk, names);
+
+		ent = weir_socktab_exact(sk->stack, &key);
+		if (ent != NULL && ent == before) { /* the same place */
+			set_names(sk, names);
+			return 0;
+		}
+		if (weir_socktab_insert(sk->stack, &key, sk, &ent) != 0) {
+			rte_free(names);
+			return -ENOMEM;
+		}
+	}
+	if (was != names->lport) {
+		if (was != 0)
+			port_list_remove(sk, was);
+		if (names->lport != 0)
+			port_list_add(sk, names->lport);
+	}
+	set_names(sk, names);
+	sk->ent = ent;
+	if (before != NULL)
+		weir_socktab_remove(sk->stack, before, sk);
+	return 0;
+}
+
+int
+weir_sock_rehash(struct weir_socket *sk, int16_t bind_port)
+{
+	const int16_t before = sk->bind_port;
+	struct weir_names *names;
 	int ret;
 
-	sk->bound = *ip;
-	sk->bound_group = !any(ip) && weir_local4(sk->stack, ip->v4) == WEIR_LOCAL_BROADCAST;
-	ret = weir_socktab_insert(sk->stack, &key, sk, &ent);
-	if (ret != 0) {
-		sk->bound = before;
-		return ret;
+	sk->bind_port = bind_port;
+	if (sk->ent == NULL)
+		return 0;
+	names = names_alloc();
+	if (names == NULL) {
+		sk->bind_port = before;
+		return -ENOMEM;
 	}
-	sk->ent = ent;
-	sk->lport = port;
-	sk->port_next = c->port_socks[port];
-	c->port_socks[port] = sk;
-	return 0;
+	*names = *weir_sock_names(sk);
+	ret = rename_socket(sk, names);
+	if (ret != 0)
+		sk->bind_port = before;
+	weir_sock_tx_changed(sk);
+	return ret;
 }
 
 /* Control lock held. none: what an exhausted ephemeral range is to the caller. */
@@ -211,18 +318,28 @@ static int
 bind_locked(struct weir_socket *sk, const union weir_ip *ip, uint16_t port, int none)
 {
 	const bool explicit_port = port != 0;
+	struct weir_names *names;
 	int ret;
 
-	if (sk->lport != 0)
+	if (weir_sock_names(sk)->lport != 0)
 		return -EINVAL;
 	if (!explicit_port) {
 		port = ephemeral(sk, ip);
 		if (port == 0)
 			return none;
-	} else if (in_use(sk, ip, port)) {
+	} else if (in_use(sk, ip, port, false)) {
 		return -EADDRINUSE;
 	}
-	ret = hash_bound(sk, ip, port);
+	names = names_alloc();
+	if (names == NULL)
+		return -ENOMEM;
+	*names = (struct weir_names){.bound = *ip, .lport = port};
+	if (!any(ip)) {
+		enum weir_local_kind kind = weir_local4(sk->stack, ip->v4);
+
+		names->group = kind == WEIR_LOCAL_BROADCAST || weir_is_mcast4(ip->v4);
+	}
+	ret = rename_socket(sk, names);
 	if (ret == 0) {
 		sk->port_explicit = explicit_port;
 		sk->addr_explicit = !any(ip);
@@ -230,14 +347,12 @@ bind_locked(struct weir_socket *sk, const union weir_ip *ip, uint16_t port, int 
 	return ret;
 }
 
-/*
- * Control lock held. An ephemeral port, on the address that an earlier bind chose or on any. -EAGAIN: none
- * left.
- */
+/* Control lock held. An ephemeral port on any address. -EAGAIN: none left. */
 static int
 autobind_locked(struct weir_socket *sk)
 {
-	const union weir_ip ip = sk->addr_explicit ? sk->bound : (union weir_ip){.w = {0, 0}};
+	/* An address that an earlier bind chose survives the loss of its port: see disconnect. */
+	const union weir_ip ip = weir_sock_names(sk)->bound;
 
 	return bind_locked(sk, &ip, 0, -EAGAIN);
 }
@@ -248,7 +363,7 @@ weir_sock_autobind(struct weir_socket *sk)
 	int ret = 0;
 
 	weir_ctl_lock(sk->stack);
-	if (sk->lport == 0)
+	if (weir_sock_names(sk)->lport == 0)
 		ret = autobind_locked(sk);
 	weir_ctl_unlock(sk->stack);
 	return ret;
@@ -262,7 +377,8 @@ weir_socket_bind(struct weir_socket *sk, const struct weir_addr *local)
 	if (local->family != WEIR_IPV4 && !(local->family == WEIR_UNSPEC && any(&local->ip)))
 		return -EAFNOSUPPORT;
 	weir_ctl_lock(sk->stack);
-	if (!any(&local->ip) && weir_local4(sk->stack, local->ip.v4) == WEIR_NOT_LOCAL)
+	if (!any(&local->ip) && !sk->freebind && !weir_is_mcast4(local->ip.v4) &&
+	    weir_local4(sk->stack, local->ip.v4) == WEIR_NOT_LOCAL)
 		ret = -EADDRNOTAVAIL;
 	else
 		ret = bind_locked(sk, &local->ip, local->port, -EADDRINUSE);
@@ -277,27 +393,25 @@ weir_socket_bind(struct weir_socket *sk, const struct weir_addr *local)
 static int
 disconnect_locked(struct weir_socket *sk)
 {
-	static const union weir_ip none;
-	union weir_ip ip = sk->addr_explicit ? sk->bound : none;
-	struct weir_key key = {.local = ip, .lport = sk->lport, .family = WEIR_IPV4};
-	struct weir_sockent *ent;
+	const struct weir_names *old = weir_sock_names(sk);
+	struct weir_names *names;
 	int ret;
 
-	if (!weir_sock_connected(sk))
+	if (!weir_names_connected(old) && (old->lport == 0 || sk->port_explicit))
 		return 0;
-	if (!sk->port_explicit) {
-		unhash(sk);
-		sk->bound = ip;
-	} else {
-		ret = weir_socktab_insert(sk->stack, &key, sk, &ent);
-		if (ret != 0)
-			return ret;
-		weir_socktab_remove(sk->stack, sk->ent);
-		sk->ent = ent;
-		sk->bound = ip;
+	names = names_alloc();
+	if (names == NULL)
+		return -ENOMEM;
+	if (sk->addr_explicit) {
+		names->bound = old->bound;
+		names->group = old->group;
 	}
-	memset(&sk->peer, 0, sizeof(sk->peer));
-	return 0;
+	if (sk->port_explicit)
+		names->lport = old->lport;
+	ret = rename_socket(sk, names);
+	if (ret == 0 && sk->bind_port >= 0) /* as Linux: the interface goes with the association */
+		ret = weir_sock_rehash(sk, -1);
+	return ret;
 }
 
 /* Control lock held. Choose the source and enter the 4-tuple. */
@@ -305,62 +419,69 @@ static int
 connect_locked(struct weir_socket *sk, const struct weir_addr *peer)
 {
 	const struct weir_local *mine = weir_local_find(sk->stack, &peer->ip, WEIR_IPV4);
-	const struct weir_socket *other;
-	const struct weir_route *r;
-	struct weir_sockent *ent;
-	struct weir_key key;
+	const struct weir_names *old = weir_sock_names(sk);
+	struct weir_names *names;
 	bool bound_here = false;
-	bool bcast =
-		peer->ip.v4 == 0xffffffff || (mine != NULL && mine->kind == WEIR_LOCAL_BROADCAST);
+	union weir_ip src;
 	int ret;
 
-	if (bcast && !sk->broadcast)
+	if (!sk->tx.broadcast &&
+	    (peer->ip.v4 == 0xffffffff || (mine != NULL && mine->kind == WEIR_LOCAL_BROADCAST)))
 		return -EACCES;
-	r = weir_route_lookup(sk->stack, &peer->ip, WEIR_IPV4);
-	if (r == NULL || (mine != NULL && mine->kind == WEIR_LOCAL_UNICAST) ||
-	    (!sk->addr_explicit && !r->has_src))
-		return -ENETUNREACH;
-	if (sk->lport == 0) {
+	ret = weir_route_source(sk->stack, &peer->ip, WEIR_IPV4, sk->bind_port, &src);
+	if (ret != 0 && !(ret == -EADDRNOTAVAIL && sk->addr_explicit))
+		return ret == -EADDRNOTAVAIL ? -ENETUNREACH : ret;
+	if (old->lport == 0) {
 		ret = autobind_locked(sk);
 		if (ret != 0)
 			return ret;
 		bound_here = true;
+		old = weir_sock_names(sk);
 	}
-	/* An address that was not the caller's choice may change with the peer; the port stays. */
-	key = (struct weir_key){.local = sk->addr_explicit ? sk->bound : r->src,
-				.peer = peer->ip,
-				.lport = sk->lport,
-				.pport = peer->port,
-				.family = WEIR_IPV4};
-	other = weir_socktab_exact(sk->stack, &key);
-	if (other == sk) /* the same peer again */
-		return 0;
-	ret = other != NULL ? -EADDRINUSE : weir_socktab_insert(sk->stack, &key, sk, &ent);
-	if (ret != 0) {
-		if (bound_here)
-			unhash(sk);
-		return ret;
+	names = names_alloc();
+	if (names == NULL) {
+		ret = -ENOMEM;
+	} else {
+		/* An address that was not the caller's choice may change with the peer; the port stays. */
+		*names = (struct weir_names){.bound = sk->addr_explicit ? old->bound : src,
+					     .peer = *peer,
+					     .lport = old->lport,
+					     .group = sk->addr_explicit && old->group};
+		ret = rename_socket(sk, names);
 	}
-	weir_socktab_remove(sk->stack, sk->ent);
-	sk->ent = ent;
-	sk->bound = key.local;
-	sk->peer = *peer;
-	return 0;
+	if (ret != 0 && bound_here)
+		weir_sock_unbind(sk);
+	return ret;
+}
+
+/* Control lock held. Out of the table and the port; memory is not needed. */
+void
+weir_sock_unbind(struct weir_socket *sk)
+{
+	const uint16_t port = weir_sock_names(sk)->lport;
+
+	if (sk->ent != NULL)
+		weir_socktab_remove(sk->stack, sk->ent, sk);
+	sk->ent = NULL;
+	if (port != 0)
+		port_list_remove(sk, port);
+	set_names(sk, &unnamed);
 }
 
 int
 weir_socket_connect(struct weir_socket *sk, const struct weir_addr *peer)
 {
+	struct weir_addr to = *peer;
 	int ret;
 
 	if (peer->family == WEIR_UNSPEC)
 		return weir_socket_disconnect(sk);
 	if (peer->family != WEIR_IPV4)
 		return -EAFNOSUPPORT;
-	if (peer->port == 0 || any(&peer->ip))
-		return -EINVAL;
+	if (any(&peer->ip)) /* as everywhere: this host */
+		to = weir_addr_v4(0x7f000001, 0), to.port = peer->port;
 	weir_ctl_lock(sk->stack);
-	ret = connect_locked(sk, peer);
+	ret = connect_locked(sk, &to);
 	weir_ctl_unlock(sk->stack);
 	return ret;
 }
@@ -376,14 +497,60 @@ weir_socket_disconnect(struct weir_socket *sk)
 	return ret;
 }
 
+int
+weir_socket_select(struct weir_socket *sk, weir_select_fn fn, void *arg)
+{
+	int ret = -EINVAL;
+
+	weir_ctl_lock(sk->stack);
+	if (sk->ent != NULL && sk->reuseport)
+		ret = weir_sockent_select(sk->stack, sk->ent, fn, arg);
+	weir_ctl_unlock(sk->stack);
+	return ret;
+}
+
+/* ---- close, shutdown ---- */
+
+int
+weir_socket_close(struct weir_socket *sk)
+{
+	struct weir_stack *stack = sk->stack;
+	struct weir_control *c = stack->control;
+
+	weir_ctl_lock(stack);
+	weir_sock_unbind(sk);
+	weir_sock_leave_all(sk);
+	weir_errq_purge(sk);
+	atomic_store_explicit(&stack->socks[sk->id], NULL, memory_order_release);
+	sk->close_next = c->closing;
+	c->closing = sk;
+	weir_rcu_defer(stack, socket_reclaim, sk);
+	weir_rcu_reclaim(stack, false);
+	weir_ctl_unlock(stack);
+	return 0;
+}
+
+int
+weir_socket_shutdown(struct weir_socket *sk, enum weir_shutdown how)
+{
+	if (how < WEIR_SHUT_RD || how > WEIR_SHUT_RDWR)
+		return -EINVAL;
+	atomic_fetch_or_explicit(&sk->shut, (uint8_t)how, memory_order_release);
+	weir_event_wake_all(sk);
+	return weir_names_connected(weir_sock_names(sk)) ? 0 : -ENOTCONN;
+}
+
 void
 weir_socket_local(const struct weir_socket *sk, struct weir_addr *out)
 {
+	const struct weir_names *names;
+
 	memset(out, 0, sizeof(*out));
 	weir_ctl_lock(sk->stack);
-	if (sk->lport != 0 || sk->addr_explicit) {
-		out->ip = sk->bound;
-		out->port = sk->lport;
+	names = weir_sock_names(sk);
+	if (names->lport != 0 || !any(&names->bound)) {
+		out->ip = names->bound;
+		out->port = names->lport;
 		out->family = WEIR_IPV4;
 	}
 	weir_ctl_unlock(sk->stack);
@@ -395,8 +562,9 @@ weir_socket_peer(const struct weir_socket *sk, struct weir_addr *out)
 	int ret = -ENOTCONN;
 
 	weir_ctl_lock(sk->stack);
-	if (weir_sock_connected(sk)) {
-		*out = sk->peer;
+	/* As Linux: a peer without a port is none to name. */
+	if (weir_names_connected(weir_sock_names(sk)) && weir_sock_names(sk)->peer.port != 0) {
+		*out = weir_sock_names(sk)->peer;
 		ret = 0;
 	}
 	weir_ctl_unlock(sk->stack);
@@ -415,7 +583,8 @@ weir_socket_stats_get(const struct weir_socket *sk, struct weir_socket_stats *ou
 		.mem_limit = weir_counter_read(&q->n_mem_limit),
 		.sent = weir_counter_read(&sk->sent) + weir_counter_read(&sk->sent_others),
 		.charged_bytes = weir_recvq_charge(q),
-		.rcvbuf_bytes = atomic_load_explicit(&q->limit, memory_order_relaxed),
+		.rcvbuf_bytes = weir_recvq_limit(q),
 		.splices = weir_counter_read(&q->n_splices),
+		.wakes = weir_counter_read(&sk->wait.wakes),
 	};
 }

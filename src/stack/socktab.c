@@ -14,6 +14,7 @@
 #include <rte_prefetch.h>
 
 #include "rcu.h"
+#include "sock.h"
 
 #define SOCKTAB_MIN 64
 
@@ -31,7 +32,8 @@ mix(uint64_t a, uint64_t b)
 static inline uint64_t
 key_hash(const struct weir_stack *stack, const struct weir_key *k)
 {
-	uint64_t ports = (uint64_t)k->lport << 32 | (uint64_t)k->pport << 16 | k->family;
+	uint64_t ports = (uint64_t)k->iface << 48 | (uint64_t)k->lport << 32 |
+			 (uint64_t)k->pport << 16 | k->family;
 	uint64_t h;
 
 	if (likely(k->family == WEIR_IPV4))
@@ -52,7 +54,8 @@ key_equal(const struct weir_key *a, const struct weir_key *b)
 	return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]) | (x[4] ^ y[4])) == 0;
 }
 
-static inline struct weir_socket *
+/* The entry of key, or NULL. */
+static inline struct weir_sockent *
 probe(const struct weir_socktab *tab, const struct weir_key *key, uint64_t hash)
 {
 	uint64_t i = hash & tab->mask;
@@ -69,110 +72,339 @@ probe(const struct weir_socktab *tab, const struct weir_key *key, uint64_t hash)
 		    atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&tab->slot[i].tag,
 					 memory_order_relaxed) == hash &&
 		    key_equal(&ent->key, key))
-			return ent->sk;
+			return ent;
 		i = (i + 1) & tab->mask;
 	}
 }
 
+static inline uint32_t
+count_of(const _Atomic uint32_t *count)
+{
+	/* Acquire: a count of 0 is seen together with n_removed as it was raised before. */
+	return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)count, memory_order_acquire);
+}
+
+/* ---- which member of a group ---- */
+
+/*
+ * Hash of the flow, for a group's choice: of the whole 4-tuple, whatever kind of entry matched. The top
+ * bits are used: the low ones choose the slot.
+ */
+static inline uint64_t
+flow_hash(const struct weir_stack *stack, const struct weir_key *key)
+{
+	struct weir_key k = *key;
+
+	k.iface = 0;
+	return key_hash(stack, &k);
+}
+
 static inline struct weir_socket *
+member(struct weir_group *g, uint32_t i)
+{
+	return atomic_load_explicit(&g->sk[i], memory_order_acquire);
+}
+
+/* On which member does this flow go: the kth of those that prefer this lcore, if any do. */
+static struct weir_socket *
+pick_here(struct weir_group *g, uint32_t n, int16_t worker, uint64_t h)
+{
+	uint32_t here = 0, k;
+
+	for (uint32_t i = 0; i < n; i++)
+		here += member(g, i)->lcore == worker;
+	if (here == 0)
+		return NULL;
+	k = (uint32_t)((h >> 32) * here >> 32);
+	for (uint32_t i = 0; i < n; i++)
+		if (member(g, i)->lcore == worker && k-- == 0)
+			return member(g, i);
+	return NULL;
+}
+
+/*
+ * One of several sockets. Those that share a port by WEIR_OPT_REUSEADDR only: the one bound last. A
+ * reuse-port group: a member that prefers this lcore, else by the flow's hash. COLD enough to be a call.
+ */
+static __rte_noinline struct weir_socket *
+pick(const struct weir_lcore *lc, struct weir_sockent *ent, struct weir_group *g,
+     const struct weir_key *key)
+{
+	struct weir_socket *latest = atomic_load_explicit(&ent->sk, memory_order_acquire);
+	uint32_t n = atomic_load_explicit(&g->n, memory_order_acquire);
+	struct weir_socket *sk;
+	uint64_t h;
+
+	if (n < 2 || !latest->reuseport)
+		return latest;
+	h = flow_hash(lc->stack, key);
+	if (g->lcores && lc->worker >= 0) {
+		sk = pick_here(g, n, lc->worker, h);
+		if (sk != NULL)
+			return sk;
+	}
+	if (g->stable)
+		return member(g, g->bucket[h >> 56]);
+	return member(g, (uint32_t)((h >> 32) * n >> 32));
+}
+
+static inline struct weir_socket *
+socket_of(const struct weir_lcore *lc, struct weir_sockent *ent, const struct weir_key *key,
+	  bool *select)
+{
+	/* Acquire: pairs with the release that published the group. */
+	struct weir_group *g = atomic_load_explicit(&ent->group, memory_order_acquire);
+
+	if (likely(g == NULL))
+		return atomic_load_explicit(&ent->sk, memory_order_acquire);
+	if (unlikely(g->select != NULL))
+		*select = true;
+	return pick(lc, ent, g, key);
+}
+
+/* ---- lookup ---- */
+
+/* The kinds of entries, in the order in which they are tried. */
+enum { KIND_CONNECTED, KIND_ADDR, KIND_ANY, KINDS };
+
+static inline bool
+kind_in_use(const struct weir_socktab *tab, unsigned int kind)
+{
+	return kind == KIND_ANY || /* the usual one: a probe instead of a question */
+	       count_of(kind == KIND_CONNECTED ? &tab->n_connected : &tab->n_addr) != 0;
+}
+
+/* What an entry of this kind has as its key, for a datagram of key k. */
+static inline struct weir_key
+kind_key(const struct weir_key *k, unsigned int kind, bool iface)
+{
+	struct weir_key out = *k;
+
+	if (kind != KIND_CONNECTED) {
+		out.peer = (union weir_ip){.w = {0, 0}};
+		out.pport = 0;
+	}
+	if (kind == KIND_ANY)
+		out.local = (union weir_ip){.w = {0, 0}};
+	if (!iface)
+		out.iface = 0;
+	return out;
+}
+
+static struct weir_sockent *
 lookup_once(const struct weir_stack *stack, const struct weir_socktab *tab,
 	    const struct weir_key *key)
 {
-	struct weir_key k = *key;
-	struct weir_socket *sk;
+	bool ifaces = unlikely(count_of(&tab->n_iface) != 0);
 
-	if (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&tab->n_connected,
-				 memory_order_relaxed) != 0) {
-		sk = probe(tab, &k, key_hash(stack, &k));
-		if (sk != NULL)
-			return sk;
-	}
-	k.peer = (union weir_ip){.w = {0, 0}};
-	k.pport = 0;
-	if (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&tab->n_addr,
-				 memory_order_relaxed) != 0) {
-		sk = probe(tab, &k, key_hash(stack, &k));
-		if (sk != NULL)
-			return sk;
-	}
-	k.local = (union weir_ip){.w = {0, 0}};
-	return probe(tab, &k, key_hash(stack, &k));
-}
+	for (unsigned int kind = 0; kind < KINDS; kind++) {
+		struct weir_sockent *ent;
+		struct weir_key k;
 
-static inline uint32_t
-removed(const struct weir_socktab *tab)
-{
-	/* Pairs with the release in weir_socktab_remove: the replacement is in sight. */
-	return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&tab->n_removed,
-				    memory_order_acquire);
+		if (!kind_in_use(tab, kind))
+			continue;
+		if (ifaces && key->iface != 0) {
+			k = kind_key(key, kind, true);
+			ent = probe(tab, &k, key_hash(stack, &k));
+			if (ent != NULL)
+				return ent;
+		}
+		k = kind_key(key, kind, false);
+		ent = probe(tab, &k, key_hash(stack, &k));
+		if (ent != NULL)
+			return ent;
+	}
+	return NULL;
 }
 
 /*
  * A socket that changes its name has its new entry put in before the old one is taken out. A reader that
  * passed the new place before and the old one after would miss both: it sees that something was taken
- * out meanwhile, and looks again.
+ * out meanwhile, and looks again. Every load of a slot or a count is an acquire, so the second look at
+ * n_removed comes after all of them.
  */
-static inline struct weir_socket *
+static struct weir_sockent *
 lookup(const struct weir_stack *stack, const struct weir_socktab *tab, const struct weir_key *key)
 {
-	struct weir_socket *sk;
+	struct weir_sockent *ent;
 	uint32_t before;
 
 	do {
-		before = removed(tab);
-		sk = lookup_once(stack, tab, key);
-		if (likely(sk != NULL))
-			return sk;
-		/* Keeps the probes above before the load below. */
-		atomic_thread_fence(memory_order_acquire);
-	} while (unlikely(removed(tab) != before));
+		/* Pairs with the release in weir_socktab_remove: the replacement is in sight. */
+		before = count_of(&tab->n_removed);
+		ent = lookup_once(stack, tab, key);
+		if (likely(ent != NULL))
+			return ent;
+	} while (unlikely(count_of(&tab->n_removed) != before));
 	return NULL;
 }
 
-struct weir_socket *
-weir_socktab_lookup(struct weir_stack *stack, const struct weir_key *key)
+static inline const struct weir_socktab *
+table(const struct weir_lcore *lc)
 {
-	return lookup(stack, atomic_load_explicit(&stack->socktab, memory_order_acquire), key);
+	return atomic_load_explicit(&lc->stack->socktab, memory_order_acquire);
+}
+
+struct weir_socket *
+weir_socktab_lookup(struct weir_lcore *lc, const struct weir_key *key)
+{
+	struct weir_sockent *ent = lookup(lc->stack, table(lc), key);
+	bool select;
+
+	return ent != NULL ? socket_of(lc, ent, key, &select) : NULL;
+}
+
+/*
+ * One kind over all keys that have no entry yet, in three passes so that the misses of memory overlap:
+ * hash and ask for the slot; look at the slot and ask for the entry; compare.
+ */
+static void
+lookup_kind(const struct weir_stack *stack, const struct weir_socktab *tab,
+	    const struct weir_key *key, unsigned int n, unsigned int kind,
+	    struct weir_sockent **ent)
+{
+	struct weir_key k[WEIR_MAX_BURST];
+	uint64_t hash[WEIR_MAX_BURST];
+	uint8_t todo[WEIR_MAX_BURST];
+	unsigned int n_todo = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (ent[i] != NULL)
+			continue;
+		k[n_todo] = kind_key(&key[i], kind, false);
+		hash[n_todo] = key_hash(stack, &k[n_todo]);
+		rte_prefetch0(&tab->slot[hash[n_todo] & tab->mask]);
+		todo[n_todo++] = (uint8_t)i;
+	}
+	for (unsigned int j = 0; j < n_todo; j++) {
+		struct weir_sockent *e = atomic_load_explicit(
+			(struct weir_sockent * _Atomic *)(uintptr_t)&tab->slot[hash[j] & tab->mask]
+				.ent,
+			memory_order_relaxed);
+
+		rte_prefetch0(e);
+	}
+	for (unsigned int j = 0; j < n_todo; j++)
+		ent[todo[j]] = probe(tab, &k[j], hash[j]);
+}
+
+/* Few keys, or a table that is in the cache anyway: the plain way. */
+#define BULK_KEYS  4
+#define BULK_SLOTS 512
+
+uint64_t
+weir_socktab_lookup_burst(struct weir_lcore *lc, const struct weir_key *key, unsigned int n,
+			  struct weir_socket **sk)
+{
+	const struct weir_socktab *tab = table(lc);
+	struct weir_sockent *ent[WEIR_MAX_BURST];
+	uint64_t selects = 0;
+
+	if (n >= BULK_KEYS && tab->mask >= BULK_SLOTS && count_of(&tab->n_iface) == 0) {
+		memset(ent, 0, n * sizeof(ent[0]));
+		for (unsigned int kind = 0; kind < KINDS; kind++)
+			if (kind_in_use(tab, kind))
+				lookup_kind(lc->stack, tab, key, n, kind, ent);
+		for (unsigned int i = 0; i < n; i++)
+			if (likely(ent[i] != NULL))
+				rte_prefetch0(
+					atomic_load_explicit(&ent[i]->sk, memory_order_relaxed));
+	} else {
+		for (unsigned int i = 0; i < n; i++) /* a repeated key reuses the answer */
+			ent[i] = i > 0 && key_equal(&key[i], &key[i - 1])
+					 ? ent[i - 1]
+					 : lookup_once(lc->stack, tab, &key[i]);
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		bool select = false;
+
+		if (unlikely(ent[i] == NULL)) /* a name may have changed under our eyes */
+			ent[i] = lookup(lc->stack, tab, &key[i]);
+		sk[i] = likely(ent[i] != NULL) ? socket_of(lc, ent[i], &key[i], &select) : NULL;
+		selects |= (uint64_t)select << i;
+	}
+	return selects;
+}
+
+struct weir_socket *
+weir_socktab_select(struct weir_lcore *lc, const struct weir_key *key, const void *payload,
+		    uint32_t len)
+{
+	struct weir_sockent *ent = lookup(lc->stack, table(lc), key);
+	struct weir_group *g;
+	uint32_t n;
+	int i;
+
+	if (ent == NULL)
+		return NULL;
+	g = atomic_load_explicit(&ent->group, memory_order_acquire);
+	if (g == NULL)
+		return atomic_load_explicit(&ent->sk, memory_order_acquire);
+	n = atomic_load_explicit(&g->n, memory_order_acquire);
+	i = g->select == NULL ? -1
+			      : g->select(g->select_arg, payload, len,
+					  (uint32_t)(flow_hash(lc->stack, key) >> 32), n);
+	return i >= 0 && (uint32_t)i < n ? member(g, (uint32_t)i) : pick(lc, ent, g, key);
 }
 
 void
-weir_socktab_lookup_burst(struct weir_stack *stack, const struct weir_key *key, unsigned int n,
-			  struct weir_socket **sk)
+weir_socktab_each(struct weir_lcore *lc, const struct weir_key *key,
+		  void (*fn)(void *arg, struct weir_socket *sk), void *arg)
 {
-	const struct weir_socktab *tab =
-		atomic_load_explicit(&stack->socktab, memory_order_acquire);
+	const struct weir_socktab *tab = table(lc);
 
-	for (unsigned int i = 0; i < n; i++) {
-		/* Trains of one flow are the rule: a repeated key reuses the answer. */
-		if (i > 0 && key_equal(&key[i], &key[i - 1]))
-			sk[i] = sk[i - 1];
-		else
-			sk[i] = lookup(stack, tab, &key[i]);
+	for (unsigned int kind = 0; kind < KINDS; kind++) {
+		for (unsigned int iface = 0; iface < 2; iface++) {
+			struct weir_key k = kind_key(key, kind, iface != 0);
+			struct weir_sockent *ent;
+			struct weir_group *g;
+			uint32_t n;
+
+			if (iface != 0 && (key->iface == 0 || count_of(&tab->n_iface) == 0))
+				continue;
+			ent = probe(tab, &k, key_hash(lc->stack, &k));
+			if (ent == NULL)
+				continue;
+			g = atomic_load_explicit(&ent->group, memory_order_acquire);
+			if (g == NULL) {
+				fn(arg, atomic_load_explicit(&ent->sk, memory_order_acquire));
+				continue;
+			}
+			n = atomic_load_explicit(&g->n, memory_order_acquire);
+			for (uint32_t i = 0; i < n; i++)
+				fn(arg, member(g, i));
+		}
 	}
 }
 
 /* ---- control ---- */
 
-/* Which of the three counts an entry belongs to. */
-static _Atomic uint32_t *
-kind_count(struct weir_socktab *tab, const struct weir_key *k)
+/* Change the counts that an entry belongs to. Release: see weir_socktab_remove. */
+static void
+count_add(struct weir_socktab *tab, const struct weir_key *k, uint32_t delta)
 {
+	_Atomic uint32_t *count = &tab->n_any;
+
 	if (k->pport != 0 || (k->peer.w[0] | k->peer.w[1]) != 0)
-		return &tab->n_connected;
-	if ((k->local.w[0] | k->local.w[1]) != 0)
-		return &tab->n_addr;
-	return &tab->n_any;
+		count = &tab->n_connected;
+	else if ((k->local.w[0] | k->local.w[1]) != 0)
+		count = &tab->n_addr;
+	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + delta,
+			      memory_order_release);
+	if (k->iface != 0)
+		atomic_store_explicit(&tab->n_iface,
+				      atomic_load_explicit(&tab->n_iface, memory_order_relaxed) +
+					      delta,
+				      memory_order_release);
 }
 
 static void
 publish(struct weir_socktab *tab, struct weir_sockent *ent)
 {
-	_Atomic uint32_t *count = kind_count(tab, &ent->key);
 	uint64_t i = ent->hash & tab->mask;
 
 	/* A reader that misses the count misses the entry: it came before the insert. */
-	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	count_add(tab, &ent->key, 1);
 	while (atomic_load_explicit(&tab->slot[i].ent, memory_order_relaxed) != NULL)
 		i = (i + 1) & tab->mask;
 	atomic_store_explicit(&tab->slot[i].tag, ent->hash, memory_order_relaxed);
@@ -219,13 +451,188 @@ make_room(struct weir_stack *stack)
 	return 0;
 }
 
+/* ---- control: groups ---- */
+
+#define GROUP_MIN 4
+
+static struct weir_group *
+group_alloc(uint32_t cap)
+{
+	struct weir_group *g =
+		rte_zmalloc("weir_group", sizeof(*g) + cap * sizeof(g->sk[0]), WEIR_CACHE_LINE);
+
+	if (g != NULL)
+		g->cap = cap;
+	return g;
+}
+
+/* What the choice needs to know of its members. g is not published yet. */
+static void
+group_refresh(struct weir_group *g)
+{
+	uint32_t n = atomic_load_explicit(&g->n, memory_order_relaxed);
+	bool stable = n > 1;
+	bool lcores = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct weir_socket *sk = member(g, i);
+
+		stable = stable && sk->stable;
+		lcores = lcores || sk->lcore >= 0;
+	}
+	/* Rendezvous: each bucket belongs to the member that scores highest for it. */
+	for (uint32_t b = 0; stable && b < RTE_DIM(g->bucket); b++) {
+		uint64_t best = 0;
+
+		for (uint32_t i = 0; i < n; i++) {
+			const struct weir_socket *sk = member(g, i);
+			uint64_t id = (uint64_t)sk->id << 16 | sk->serial;
+			uint64_t score = mix(id ^ UINT64_C(0x9e3779b97f4a7c15),
+					     (b + 1) * UINT64_C(0xd6e8feb86659fd93));
+
+			if (score >= best) {
+				best = score;
+				g->bucket[b] = (uint16_t)i;
+			}
+		}
+	}
+	g->lcores = lcores;
+	g->stable = stable && n <= UINT16_MAX;
+}
+
+struct selector {
+	weir_select_fn fn;
+	void *arg;
+};
+
+/*
+ * Replace ent's group by one of room cap, without `gone`, with `added`; sel: another selector. -ENOMEM:
+ * nothing changed.
+ */
+static int
+group_replace(struct weir_stack *stack, struct weir_sockent *ent, uint32_t cap,
+	      const struct weir_socket *gone, struct weir_socket *added, const struct selector *sel)
+{
+	struct weir_group *old = atomic_load_explicit(&ent->group, memory_order_relaxed);
+	struct weir_group *g = group_alloc(cap);
+	uint32_t n = 0;
+
+	if (g == NULL)
+		return -ENOMEM;
+	if (old == NULL) {
+		atomic_store_explicit(&g->sk[n++],
+				      atomic_load_explicit(&ent->sk, memory_order_relaxed),
+				      memory_order_relaxed);
+	} else {
+		for (uint32_t i = 0; i < atomic_load_explicit(&old->n, memory_order_relaxed); i++)
+			if (member(old, i) != gone)
+				atomic_store_explicit(&g->sk[n++], member(old, i),
+						      memory_order_relaxed);
+		g->select = old->select;
+		g->select_arg = old->select_arg;
+	}
+	if (sel != NULL) {
+		g->select = sel->fn;
+		g->select_arg = sel->arg;
+	}
+	if (added != NULL)
+		atomic_store_explicit(&g->sk[n++], added, memory_order_relaxed);
+	atomic_store_explicit(&g->n, n, memory_order_relaxed);
+	group_refresh(g);
+	atomic_store_explicit(&ent->group, g, memory_order_release); /* pairs with socket_of */
+	if (old != NULL)
+		weir_rcu_free(stack, old);
+	return 0;
+}
+
+static int
+group_add(struct weir_stack *stack, struct weir_sockent *ent, struct weir_socket *sk)
+{
+	struct weir_group *g = atomic_load_explicit(&ent->group, memory_order_relaxed);
+	uint32_t n = g != NULL ? atomic_load_explicit(&g->n, memory_order_relaxed) : 1;
+	int ret;
+
+	/* In place while there is room and nobody asks for a table that would change under them. */
+	if (g != NULL && n < g->cap && !g->stable && !sk->stable && (g->lcores || sk->lcore < 0)) {
+		atomic_store_explicit(&g->sk[n], sk, memory_order_relaxed);
+		atomic_store_explicit(&g->n, n + 1, memory_order_release);
+	} else {
+		ret = group_replace(stack, ent, RTE_MAX(n * 2, (uint32_t)GROUP_MIN), NULL, sk,
+				    NULL);
+		if (ret != 0)
+			return ret;
+	}
+	atomic_store_explicit(&ent->sk, sk, memory_order_release);
+	return 0;
+}
+
+/* Take sk out of a group of at least two. Out of memory: in place, where a reader may see one twice. */
+static void
+group_remove(struct weir_stack *stack, struct weir_sockent *ent, const struct weir_socket *sk)
+{
+	struct weir_group *g = atomic_load_explicit(&ent->group, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&g->n, memory_order_relaxed);
+
+	if (atomic_load_explicit(&ent->sk, memory_order_relaxed) == sk)
+		atomic_store_explicit(&ent->sk, member(g, member(g, n - 1) == sk ? n - 2 : n - 1),
+				      memory_order_release);
+	if (group_replace(stack, ent, g->cap, sk, NULL, NULL) == 0)
+		return;
+	for (uint32_t i = 0, to = 0; i < n; i++)
+		if (member(g, i) != sk)
+			atomic_store_explicit(&g->sk[to++], member(g, i), memory_order_release);
+	/* The buckets may name the place that falls free: it keeps a live member. */
+	atomic_store_explicit(&g->n, n - 1, memory_order_release);
+}
+
+bool
+weir_sockent_has(const struct weir_sockent *ent, const struct weir_socket *sk)
+{
+	struct weir_group *g =
+		atomic_load_explicit((struct weir_group * _Atomic *)(uintptr_t)&ent->group,
+				     memory_order_relaxed);
+
+	if (g == NULL)
+		return atomic_load_explicit((struct weir_socket * _Atomic *)(uintptr_t)&ent->sk,
+					    memory_order_relaxed) == sk;
+	for (uint32_t i = 0; i < atomic_load_explicit(&g->n, memory_order_relaxed); i++)
+		if (member(g, i) == sk)
+			return true;
+	return false;
+}
+
+int
+weir_sockent_select(struct weir_stack *stack, struct weir_sockent *ent, weir_select_fn fn,
+		    void *arg)
+{
+	struct weir_group *g = atomic_load_explicit(&ent->group, memory_order_relaxed);
+	const struct selector sel = {fn, arg};
+
+	return group_replace(stack, ent, g != NULL ? g->cap : GROUP_MIN, NULL, NULL, &sel);
+}
+
+int
+weir_sockent_refresh(struct weir_stack *stack, struct weir_sockent *ent)
+{
+	struct weir_group *g = atomic_load_explicit(&ent->group, memory_order_relaxed);
+
+	return g != NULL ? group_replace(stack, ent, g->cap, NULL, NULL, NULL) : 0;
+}
+
+/* ---- control: entries ---- */
+
 int
 weir_socktab_insert(struct weir_stack *stack, const struct weir_key *key, struct weir_socket *sk,
 		    struct weir_sockent **out)
 {
-	struct weir_sockent *ent = rte_zmalloc("weir_sockent", sizeof(*ent), WEIR_CACHE_LINE);
+	struct weir_sockent *ent = weir_socktab_exact(stack, key);
 	int ret;
 
+	if (ent != NULL) {
+		*out = ent;
+		return group_add(stack, ent, sk);
+	}
+	ent = rte_zmalloc("weir_sockent", sizeof(*ent), WEIR_CACHE_LINE);
 	if (ent == NULL)
 		return -ENOMEM;
 	ret = make_room(stack);
@@ -235,35 +642,40 @@ weir_socktab_insert(struct weir_stack *stack, const struct weir_key *key, struct
 	}
 	ent->key = *key;
 	ent->hash = key_hash(stack, key);
-	ent->sk = sk;
+	atomic_store_explicit(&ent->sk, sk, memory_order_relaxed);
 	publish(atomic_load_explicit(&stack->socktab, memory_order_relaxed), ent);
 	*out = ent;
 	return 0;
 }
 
 void
-weir_socktab_remove(struct weir_stack *stack, struct weir_sockent *ent)
+weir_socktab_remove(struct weir_stack *stack, struct weir_sockent *ent, struct weir_socket *sk)
 {
 	struct weir_socktab *tab = atomic_load_explicit(&stack->socktab, memory_order_relaxed);
-	_Atomic uint32_t *count = kind_count(tab, &ent->key);
+	struct weir_group *g = atomic_load_explicit(&ent->group, memory_order_relaxed);
 	uint64_t i = ent->hash & tab->mask;
 
+	if (g != NULL && atomic_load_explicit(&g->n, memory_order_relaxed) > 1) {
+		group_remove(stack, ent, sk);
+		return;
+	}
 	while (atomic_load_explicit(&tab->slot[i].ent, memory_order_relaxed) != ent)
 		i = (i + 1) & tab->mask;
-	/* Before the entry goes. Release: pairs with removed(), who sees it sees what came before. */
+	/* Before the entry goes. Release: pairs with lookup(), who sees it sees what came before. */
 	atomic_store_explicit(&tab->n_removed,
 			      atomic_load_explicit(&tab->n_removed, memory_order_relaxed) + 1,
 			      memory_order_release);
 	atomic_store_explicit(&tab->slot[i].ent, &tombstone, memory_order_release);
 	/* Release: a reader that skips a kind for its count of 0 sees n_removed by then. */
-	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) - 1,
-			      memory_order_release);
+	count_add(tab, &ent->key, UINT32_MAX);
 	tab->used--;
 	tab->dead++;
+	if (g != NULL)
+		weir_rcu_free(stack, g);
 	weir_rcu_free(stack, ent);
 }
 
-struct weir_socket *
+struct weir_sockent *
 weir_socktab_exact(struct weir_stack *stack, const struct weir_key *key)
 {
 	return probe(atomic_load_explicit(&stack->socktab, memory_order_relaxed), key,

@@ -292,6 +292,31 @@ make_lcores(struct weir_stack *stack)
 	return 0;
 }
 
+/* Where datagrams to our own addresses go: a port without a device, see weir_poll_loopback(). */
+static int
+make_loopback(struct weir_stack *stack)
+{
+	struct weir_port *lo = rte_zmalloc("weir_port", sizeof(*lo), WEIR_CACHE_LINE);
+
+	if (lo == NULL)
+		return -ENOMEM;
+	lo->index = WEIR_PORT_LOOPBACK;
+	lo->ethdev = UINT16_MAX;
+	lo->mtu = UINT16_MAX;
+	lo->rx_csum = true;
+	lo->tx_csum = true;
+	lo->tx_multi_seg = true;
+	lo->started = true;
+	lo->parse.loopback = true;
+	snprintf(lo->device, sizeof(lo->device), "lo");
+	stack->ports[WEIR_PORT_LOOPBACK] = lo;
+	for (uint16_t i = 0; i < stack->n_lcores; i++) {
+		stack->lcores[i]->txb[WEIR_PORT_LOOPBACK].port = WEIR_PORT_LOOPBACK;
+		stack->lcores[i]->txb[WEIR_PORT_LOOPBACK].self = true;
+	}
+	return 0;
+}
+
 static int
 make_socket_ids(struct weir_stack *stack)
 {
@@ -300,8 +325,8 @@ make_socket_ids(struct weir_stack *stack)
 
 	stack->socks = rte_zmalloc("weir_socks", n * sizeof(*stack->socks), WEIR_CACHE_LINE);
 	c->free_ids = calloc(n, sizeof(*c->free_ids));
-	c->port_socks = calloc(UINT16_MAX + 1, sizeof(*c->port_socks));
-	if (stack->socks == NULL || c->free_ids == NULL || c->port_socks == NULL)
+	c->port_use = calloc(UINT16_MAX + 1, sizeof(*c->port_use));
+	if (stack->socks == NULL || c->free_ids == NULL || c->port_use == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		c->free_ids[c->n_free_ids++] = n - 1 - i;
@@ -326,7 +351,7 @@ stack_free(struct weir_stack *stack)
 			weir_rtc_fini(stack->lcores[i]);
 		rte_free(stack->lcores[i]);
 	}
-	for (unsigned int i = 0; i < WEIR_MAX_PORTS; i++)
+	for (unsigned int i = 0; i < WEIR_ALL_PORTS; i++)
 		rte_free(stack->ports[i]);
 	rte_mempool_free(stack->pool);
 	rte_free(stack->socks);
@@ -336,7 +361,8 @@ stack_free(struct weir_stack *stack)
 		free(c->addr);
 		free(c->route);
 		free(c->free_ids);
-		free(c->port_socks);
+		free(c->port_use);
+		free(c->group);
 		pthread_mutex_destroy(&c->lock);
 	}
 	free(c);
@@ -365,6 +391,8 @@ stack_build(struct weir_stack *stack)
 		ret = weir_neigh_init(stack);
 	if (ret == 0)
 		ret = make_socket_ids(stack);
+	if (ret == 0)
+		ret = make_loopback(stack);
 	if (ret == 0)
 		ret = weir_ctl_publish(stack);
 	return ret;

@@ -34,7 +34,7 @@ add_lcore(const struct weir_lcore *lc, struct weir_stats *out, struct transit *t
 {
 	const struct weir_counters *c = &lc->c;
 
-	for (unsigned int p = 0; p < WEIR_MAX_PORTS; p++)
+	for (unsigned int p = 0; p < WEIR_ALL_PORTS; p++)
 		add_ports(&lc->pc[p], out);
 	add_ports(&lc->pc_gone, out);
 	out->rx_delivered += weir_counter_read(&c->rx_delivered);
@@ -44,6 +44,7 @@ add_lcore(const struct weir_lcore *lc, struct weir_stats *out, struct transit *t
 		out->rx_consumed[i] += weir_counter_read(&c->rx_consumed[i]);
 	out->tx_datagrams += weir_counter_read(&c->tx_datagrams);
 	out->tx_protocol += weir_counter_read(&c->tx_protocol);
+	out->tx_copies += weir_counter_read(&c->tx_copies);
 	for (unsigned int i = 0; i < WEIR_DROP_N; i++)
 		out->drops[i] += weir_counter_read(&c->drops[i]);
 	out->turns += weir_counter_read(&c->turns);
@@ -94,8 +95,8 @@ weir_stats_get(struct weir_stack *stack, struct weir_stats *out)
 		rx_out += out->rx_consumed[i];
 	rx_out += out->rx_read + out->rx_queued + out->rx_in_mesh;
 	tx_out += out->tx_frames + out->tx_held + out->tx_batched;
-	out->rx_residue = (int64_t)(out->rx_frames - rx_out);
-	out->tx_residue = (int64_t)(out->tx_datagrams + out->tx_protocol - tx_out);
+	out->rx_residue = (int64_t)(out->rx_frames + out->rx_copies - rx_out);
+	out->tx_residue = (int64_t)(out->tx_datagrams + out->tx_protocol + out->tx_copies - tx_out);
 }
 
 void
@@ -115,11 +116,12 @@ int
 weir_stats_port(struct weir_stack *stack, unsigned int port, struct weir_stats *out)
 {
 	memset(out, 0, sizeof(*out));
-	if (port >= WEIR_MAX_PORTS || stack->ports[port] == NULL)
+	if (port > WEIR_PORT_LOOPBACK || stack->ports[port] == NULL)
 		return -ENODEV;
 	for (unsigned int i = 0; i < stack->n_lcores; i++)
 		add_ports(&stack->lcores[i]->pc[port], out);
-	add_nic(stack->ports[port], out);
+	if (port != WEIR_PORT_LOOPBACK)
+		add_nic(stack->ports[port], out);
 	return 0;
 }
 
@@ -147,7 +149,7 @@ weir_stats_check(struct weir_stack *stack, struct weir_stats *out)
 
 		for (unsigned int h = 0; h < WEIR_HOLDS; h++)
 			held += lc->holds[h].n;
-		for (unsigned int p = 0; p < WEIR_MAX_PORTS; p++)
+		for (unsigned int p = 0; p < WEIR_ALL_PORTS; p++)
 			batched += lc->txb[p].n;
 		batched += weir_counter_read(&lc->c.mesh_tx_in) -
 			   weir_counter_read(&lc->c.mesh_tx_out);

@@ -15,9 +15,11 @@
 
 #include "batch.h"
 #include "drop.h"
+#include "local.h"
 #include "mbuf.h"
 #include "neigh.h"
 #include "route.h"
+#include "sock.h"
 
 /* Largest UDP payload over IPv4: 65535 - 20 - 8. */
 #define PAYLOAD_MAX4 65507u
@@ -56,7 +58,7 @@ neighbour_ready(struct weir_lcore *lc, struct weir_rtc *e, bool *gone)
 		return true;
 	if (likely(weir_neigh_word(lc->stack, e->neigh) == e->neigh_word))
 		return (e->flags & WEIR_RTC_READY) != 0;
-	r = weir_route_lookup(lc->stack, &e->dst, e->family);
+	r = weir_route_lookup_on(lc->stack, &e->dst, e->sel & 7, e->port->index);
 	return neighbour_refresh(lc, e, r != NULL && r->has_gateway ? &r->gateway : &e->dst, gone);
 }
 
@@ -94,11 +96,41 @@ header_room(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf
 	return head;
 }
 
+/* Where a train of datagrams to one destination goes, and what their headers have in common. */
+struct tx_train {
+	const struct weir_addr *to;
+	const struct weir_txctl *ctl;
+	struct weir_rtc *e;
+	wire_be16 sport;
+	uint16_t segment; /* payload of each datagram; 0: whatever it is */
+	bool as_template; /* TTL 64, TOS 0, DF: nothing to change */
+	bool no_check;
+	bool df;
+	uint8_t ttl, tos;
+};
+
+/* The header differs from its template in TTL, TOS or DF: change it. The sum that goes with it. COLD. */
+static __rte_noinline uint64_t
+change_template(struct wire_ip4 *ip, const struct tx_train *t, uint64_t ip_sum)
+{
+	ip_sum += (uint16_t)~WIRE_BE16(0x4500) + (uint64_t)WIRE_BE16(0x4500u | t->tos);
+	ip_sum += (uint16_t)~WIRE_BE16(64u << 8 | WIRE_PROTO_UDP) +
+		  (uint64_t)WIRE_BE16((uint32_t)t->ttl << 8 | WIRE_PROTO_UDP);
+	ip->ttl = t->ttl;
+	ip->tos = t->tos;
+	if (!t->df) {
+		ip_sum += (uint16_t)~WIRE_BE16(WIRE_IP4_DF);
+		ip->frag = 0;
+	}
+	return ip_sum;
+}
+
 /* Stage header. m's data is the payload of len bytes; headers are prepended. */
 static inline void
-write_headers(const struct weir_socket *sk, const struct weir_rtc *e, struct rte_mbuf *m,
-	      wire_be16 dport, uint16_t len)
+write_headers(const struct tx_train *t, struct rte_mbuf *m, uint16_t len)
 {
+	const struct weir_rtc *e = t->e;
+	const wire_be16 dport = t->to->port;
 	uint16_t l3 = (uint16_t)(e->l2_len + e->l3_len);
 	uint16_t udp_len = (uint16_t)(len + WIRE_UDP_LEN);
 	uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *) - l3 - WIRE_UDP_LEN;
@@ -110,20 +142,18 @@ write_headers(const struct weir_socket *sk, const struct weir_rtc *e, struct rte
 	/* The template's 34 bytes for IPv4. */
 	memcpy(p, e->hdr, WIRE_ETH_LEN + WIRE_IP4_MIN);
 	ip->total_len = WIRE_BE16((uint16_t)(e->l3_len + udp_len));
-	if (unlikely(!sk->default_ttl_tos)) {
-		/* The template's sum was made for TTL 64, TOS 0. */
-		ip_sum += (uint16_t)~WIRE_BE16(0x4500) + (uint64_t)WIRE_BE16(0x4500u | sk->tos);
-		ip_sum += (uint16_t)~WIRE_BE16(64u << 8 | WIRE_PROTO_UDP) +
-			  (uint64_t)WIRE_BE16((uint32_t)sk->ttl << 8 | WIRE_PROTO_UDP);
-		ip->ttl = sk->ttl;
-		ip->tos = sk->tos;
-	}
-	udp->sport = sk->lport;
+	if (unlikely(!t->as_template))
+		ip_sum = change_template(ip, t, ip_sum);
+	udp->sport = t->sport;
 	udp->dport = dport;
 	udp->len = WIRE_BE16(udp_len);
 	sum = (uint64_t)e->pseudo_sum + WIRE_BE16(udp_len);
 	m->ol_flags &= RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
-	if (e->port->tx_csum) {
+	if (unlikely(t->no_check)) {
+		m->tx_offload = 0;
+		ip->csum = (wire_be16)~wire_fold(ip_sum + ip->total_len);
+		udp->csum = 0;
+	} else if (e->port->tx_csum) {
 		m->ol_flags |=
 			RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM;
 		m->tx_offload = (uint64_t)e->l2_len | (uint64_t)e->l3_len << RTE_MBUF_L2_LEN_BITS |
@@ -146,28 +176,76 @@ write_headers(const struct weir_socket *sk, const struct weir_rtc *e, struct rte
 	m->pkt_len += l3 + WIRE_UDP_LEN;
 }
 
-/* Where a train of datagrams to one destination goes. */
-struct tx_train {
-	const struct weir_addr *to;
-	struct weir_rtc *e;
-};
+/* What ctl and the socket's options say about headers and route. 0: t is ready to be routed. COLD. */
+static __rte_noinline int
+apply_options(struct weir_lcore *lc, const struct weir_socket *sk, struct tx_train *t, int *port,
+	      const union weir_ip **src)
+{
+	const struct weir_txctl *ctl = t->ctl;
+	bool mcast = weir_is_mcast4(t->to->ip.v4);
+
+	t->ttl = mcast ? sk->tx.mcast_ttl : sk->tx.ttl;
+	if (mcast && sk->tx.mcast_port >= 0)
+		*port = sk->tx.mcast_port;
+	if (sk->bind_port >= 0)
+		*port = sk->bind_port;
+	if (ctl != NULL) {
+		if (ctl->ttl != 0)
+			t->ttl = ctl->ttl;
+		if (ctl->has_tos)
+			t->tos = ctl->tos;
+		if (ctl->segment != 0)
+			t->segment = ctl->segment;
+		if (ctl->port != 0) {
+			if (ctl->port < 0 || ctl->port > WEIR_ALL_PORTS ||
+			    lc->stack->ports[ctl->port - 1] == NULL)
+				return -ENODEV;
+			*port = ctl->port - 1;
+		}
+		if (ctl->from.family != WEIR_UNSPEC) {
+			if (ctl->from.family != WEIR_IPV4)
+				return -EAFNOSUPPORT;
+			if (weir_is_mcast4(ctl->from.ip.v4))
+				return -EINVAL;
+			if (!sk->freebind && ctl->from.ip.v4 != 0 &&
+			    weir_local4(lc->stack, ctl->from.ip.v4) != WEIR_LOCAL_UNICAST)
+				return -ENETUNREACH;
+			*src = &ctl->from.ip;
+		}
+	}
+	t->df = sk->tx.pmtud != WEIR_PMTUD_DONT && sk->tx.pmtud < WEIR_PMTUD_INTERFACE;
+	t->as_template = t->ttl == 64 && t->tos == 0 && t->df;
+	return 0;
+}
 
 /* Stages check (of the destination) and route. */
 static inline int
-find_route(struct weir_lcore *lc, const struct weir_socket *sk, struct tx_train *t)
+find_route(struct weir_lcore *lc, const struct weir_socket *sk, const struct weir_names *names,
+	   struct tx_train *t)
 {
 	static const union weir_ip none;
-	const union weir_ip *src = unlikely(sk->bound_group) ? &none : &sk->bound;
+	const union weir_ip *src = unlikely(names->group) ? &none : &names->bound;
+	int port = -1;
 	int err;
 
-	if (unlikely(t->to->port == 0))
+	if (unlikely(t->to->port == 0 && t->to != &names->peer))
 		return -EINVAL;
 	if (unlikely(t->to->family != WEIR_IPV4))
 		return -EAFNOSUPPORT;
-	t->e = weir_route_get(lc, &t->to->ip, src, WEIR_IPV4, &err);
+	t->sport = names->lport;
+	t->segment = sk->tx.segment;
+	t->tos = sk->tx.tos;
+	t->no_check = sk->tx.no_check;
+	t->as_template = true;
+	if (unlikely(!sk->tx.plain || t->ctl != NULL || weir_is_mcast4(t->to->ip.v4))) {
+		err = apply_options(lc, sk, t, &port, &src);
+		if (err != 0)
+			return err;
+	}
+	t->e = weir_route_get(lc, &t->to->ip, src, weir_route_sel(WEIR_IPV4, port), &err);
 	if (unlikely(t->e == NULL))
 		return err;
-	if (unlikely((t->e->flags & WEIR_RTC_BROADCAST) != 0 && !sk->broadcast)) {
+	if (unlikely((t->e->flags & WEIR_RTC_BROADCAST) != 0 && !sk->tx.broadcast)) {
 		t->e = NULL;
 		return -EACCES;
 	}
@@ -175,12 +253,37 @@ find_route(struct weir_lcore *lc, const struct weir_socket *sk, struct tx_train 
 }
 
 /*
+ * What goes to a group address is heard by this host's members too: a copy by the loopback port, with
+ * the headers as they are. COLD. Out of buffers: dropped and counted.
+ */
+static __rte_noinline void
+loop_copy(struct weir_lcore *lc, const struct weir_socket *sk, const struct weir_rtc *e,
+	  struct rte_mbuf *m)
+{
+	const struct weir_port *lo = lc->stack->ports[WEIR_PORT_LOOPBACK];
+	struct rte_mbuf *copy;
+
+	if ((e->flags & WEIR_RTC_BROADCAST) == 0 && !sk->tx.mcast_loop)
+		return;
+	copy = rte_pktmbuf_copy(m, lc->stack->pool, 0, UINT32_MAX);
+	if (copy == NULL)
+		return; /* never was: nothing to account for */
+	weir_count(&lc->c.tx_copies, 1);
+	copy->ol_flags = 0;
+	copy->tx_offload = 0;
+	if (weir_batch_room(lc, lo) == 0)
+		weir_drop(lc, WEIR_DROP_TXQ_FULL, copy);
+	else
+		weir_batch_put(lc, lo, copy);
+}
+
+/*
  * Send m (payload only) along the train. 0: m is the stack's. Negative errno: m is the caller's,
  * untouched. -EAGAIN: queue full.
  */
 static inline int
-send_one(struct weir_lcore *lc, const struct weir_socket *sk, struct rte_mbuf *m,
-	 struct tx_train *t)
+send_one(struct weir_lcore *lc, const struct weir_socket *sk, const struct weir_names *names,
+	 struct rte_mbuf *m, struct tx_train *t)
 {
 	struct weir_rtc *e = t->e;
 	uint32_t len = m->pkt_len;
@@ -198,7 +301,7 @@ send_one(struct weir_lcore *lc, const struct weir_socket *sk, struct rte_mbuf *m
 	ready = neighbour_ready(lc, e, &gone);
 	if (unlikely(gone)) {
 		e->gen = 0;
-		err = find_route(lc, sk, t);
+		err = find_route(lc, sk, names, t);
 		if (err != 0)
 			return err;
 		e = t->e;
@@ -213,7 +316,9 @@ send_one(struct weir_lcore *lc, const struct weir_socket *sk, struct rte_mbuf *m
 	head = header_room(lc, e->port, m, (uint16_t)(e->l2_len + e->l3_len + WIRE_UDP_LEN));
 	if (unlikely(head == NULL))
 		return m->pkt_len > lc->stack->conf.data_room ? -EMSGSIZE : -ENOBUFS;
-	write_headers(sk, e, head, t->to->port, (uint16_t)len);
+	write_headers(t, head, (uint16_t)len);
+	if (unlikely((e->flags & WEIR_RTC_GROUP) != 0))
+		loop_copy(lc, sk, e, head);
 	/* batch */
 	if (likely(ready)) {
 		/* Asking for the neighbour may have used the last place. */
@@ -232,31 +337,37 @@ uint16_t
 weir_tx_burst(struct weir_lcore *lc, struct weir_socket *sk, const struct weir_txmsg *msgs,
 	      uint16_t n, int *err)
 {
-	struct tx_train t = {NULL, NULL};
+	const struct weir_names *names = weir_sock_names(sk);
+	struct tx_train t = {.to = NULL};
 	uint16_t sent;
 
 	for (sent = 0; sent < n; sent++) {
 		const struct weir_addr *to = msgs[sent].to;
 
 		if (to == NULL) {
-			if (unlikely(!weir_sock_connected(sk))) {
+			if (unlikely(!weir_names_connected(names))) {
 				*err = -EDESTADDRREQ;
 				break;
 			}
-			to = &sk->peer;
+			to = &names->peer;
 		}
 		/*
 		 * One look-up for datagrams in a row that name the same address in memory: until another
 		 * is looked up nothing moves the entry. A route that changes meanwhile counts from the
 		 * next look-up on.
 		 */
-		if (to != t.to || unlikely(t.e == NULL)) {
+		if (to != t.to || unlikely(t.e == NULL || msgs[sent].ctl != t.ctl)) {
 			t.to = to;
-			*err = find_route(lc, sk, &t);
+			t.ctl = msgs[sent].ctl;
+			*err = find_route(lc, sk, names, &t);
 			if (unlikely(*err != 0))
 				break;
 		}
-		*err = send_one(lc, sk, msgs[sent].m, &t);
+		if (unlikely(t.segment != 0 && msgs[sent].m->pkt_len > t.segment)) {
+			*err = WEIR_TX_SEGMENT;
+			break;
+		}
+		*err = send_one(lc, sk, names, msgs[sent].m, &t);
 		if (unlikely(*err != 0))
 			break;
 	}

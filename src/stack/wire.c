@@ -298,11 +298,11 @@ parse_ip4_rest(const struct frame *f, const struct wire_parse_opt *opt, uint32_t
 		return refuse(v, WEIR_DROP_IP_FRAG);
 	/* 14. RFC 1122 3.2.1.3: a source that can exist. */
 	src = load32(ip + offsetof(struct wire_ip4, src));
-	if (unlikely(!ip4_src_ok(src)))
+	if (unlikely(!ip4_src_ok(src)) && !(opt->loopback && (WIRE_BE32(src) >> 24) == 127))
 		return refuse(v, WEIR_DROP_IP_SRC);
 	/* 15. RFC 1122 3.2.1.3: a destination that can exist. */
 	dst = load32(ip + offsetof(struct wire_ip4, dst));
-	if (unlikely(!ip4_dst_ok(dst)))
+	if (unlikely(!ip4_dst_ok(dst)) && !(opt->loopback && (WIRE_BE32(dst) >> 24) == 127))
 		return refuse(v, WEIR_DROP_IP_DST);
 	/* 16. RFC 791 3.1 "Protocol". */
 	proto = ip[offsetof(struct wire_ip4, proto)];

@@ -177,6 +177,7 @@ struct wire_parse_opt {
 	uint8_t mac[WIRE_ETH_ALEN]; /* our MAC: other unicast destinations are ETH_DST */
 	bool promiscuous_ok;        /* accept any destination MAC (never set in production) */
 	bool ip_csum_good;          /* the NIC has verified the IPv4 header checksum */
+	bool loopback;              /* 127/8 may come from here */
 	uint32_t max_frame;         /* longest acceptable frame in bytes; 0 = no limit */
 };
 

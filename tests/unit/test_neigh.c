@@ -453,7 +453,7 @@ a_full_table_refuses_then_recovers(void **state)
 	for (uint8_t i = 0; i < 16; i++)
 		assert_int_equal(send_byte(s->w[0], sk, PEER + i, i), 1);
 	to = weir_addr_v4(PEER + 16, 1);
-	msg = (struct weir_txmsg){ut_stack_payload(s, 3), &to};
+	msg = (struct weir_txmsg){ut_stack_payload(s, 3), &to, NULL};
 	assert_int_equal(weir_send_burst(s->w[0], sk, &msg, 1, 0), 0);
 	assert_int_equal(weir_send_error(s->w[0]), -ENOBUFS);
 	assert_int_equal(msg.m->pkt_len, 3);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two-queue receive: order, splices, the charge and its limit, and two producers against one
- * reader. The reader's and the producers' calls are made directly, with true sizes of the test's
- * choice.
+ * The two-queue receive: order, runs, splices, the charge and its limit, walks, waiting, several readers, and
+ * two producers against one reader. The reader's and the producers' calls are made directly, with true
+ * sizes of the test's choice; each datagram carries its number as its data.
  */
 #include "common/ut_stack.h"
 
@@ -31,23 +31,40 @@ setup(void **state)
 }
 
 static struct rte_mbuf *
-item(struct ut_stack *s, uint64_t number, uint32_t truesize)
+item(struct ut_stack *s, uint64_t number)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(s->pool);
 
 	assert_non_null(m);
-	weir_meta(m)->time_ns = number;
-	weir_meta(m)->truesize = truesize;
+	memcpy(rte_pktmbuf_append(m, sizeof(number)), &number, sizeof(number));
 	return m;
+}
+
+static uint64_t
+number_of(const struct rte_mbuf *m)
+{
+	uint64_t number;
+
+	memcpy(&number, rte_pktmbuf_mtod(m, const void *), sizeof(number));
+	return number;
+}
+
+/* As from one lcore in one burst. size NULL: all 100. */
+static unsigned int
+produce(struct rte_mbuf **m, const uint32_t *size, unsigned int n)
+{
+	struct weir_recvq_batch b = {.m = m, .size = size, .each = 100, .n = (uint16_t)n};
+
+	return weir_recvq_produce(&q, &b);
 }
 
 /* Produce one; was it taken? It is freed when not. */
 static bool
 produce_one(struct ut_stack *s, uint64_t number, uint32_t truesize)
 {
-	struct rte_mbuf *m = item(s, number, truesize);
+	struct rte_mbuf *m = item(s, number);
 
-	if (weir_recvq_produce(&q, &m, 1) == 1)
+	if (produce(&m, &truesize, 1) == 1)
 		return true;
 	rte_pktmbuf_free(m);
 	return false;
@@ -59,8 +76,7 @@ must_consume(uint64_t number)
 	struct rte_mbuf *m;
 
 	ut_check(weir_recvq_consume(&q, &m, 1) == 1, "nothing, instead of %" PRIu64, number);
-	ut_check(weir_meta(m)->time_ns == number, "%" PRIu64 " instead of %" PRIu64,
-		 weir_meta(m)->time_ns, number);
+	ut_check(number_of(m) == number, "%" PRIu64 " instead of %" PRIu64, number_of(m), number);
 	rte_pktmbuf_free(m);
 }
 
@@ -115,7 +131,7 @@ one_call_reads_from_both_queues(void **state)
 	assert_int_equal(weir_counter_read(&q.n_splices), 1);
 	assert_int_equal(weir_recvq_consume(&q, m, 8), 5);
 	for (uint64_t i = 0; i < 5; i++)
-		assert_int_equal(weir_meta(m[i])->time_ns, i + 1);
+		assert_int_equal(number_of(m[i]), i + 1);
 	rte_pktmbuf_free_bulk(m, 5);
 	assert_int_equal(weir_counter_read(&q.n_splices), 2);
 	must_be_dry();
@@ -201,19 +217,19 @@ static void
 a_burst_is_taken_up_to_the_first_that_does_not_fit(void **state)
 {
 	struct ut_stack *s = *state;
+	static const uint32_t size[8] = {90, 90, 90, 90, 90, 101, 90, 90};
 	struct rte_mbuf *m[8];
 
 	weir_recvq_init(&q, 500);
 	for (unsigned int i = 0; i < 8; i++)
-		m[i] = item(s, i, i == 5 ? 101 : 90);
+		m[i] = item(s, i);
 	m[6]->data_off = 77;
-	assert_int_equal(weir_recvq_produce(&q, m, 8), 5);
+	assert_int_equal(produce(m, size, 8), 5);
 	assert_int_equal(weir_counter_read(&q.n_full), 3);
 	assert_int_equal(weir_counter_read(&q.n_queued), 5);
 	assert_int_equal(weir_recvq_charge(&q), 450);
 	assert_int_equal(m[6]->data_off, 77);
 	rte_pktmbuf_free_bulk(m + 5, 3);
-	assert_int_equal(weir_recvq_produce(&q, m, 0), 0);
 	for (unsigned int i = 0; i < 5; i++)
 		must_consume(i);
 	must_be_dry();
@@ -223,6 +239,7 @@ static void
 each_datagram_knows_the_drops_before_it(void **state)
 {
 	struct ut_stack *s = *state;
+	struct weir_recvq_facts facts;
 	struct rte_mbuf *m;
 
 	weir_recvq_init(&q, 100);
@@ -231,11 +248,11 @@ each_datagram_knows_the_drops_before_it(void **state)
 	assert_false(produce_one(s, 9, 60));
 	weir_recvq_refuse(&q, 5);
 	assert_true(produce_one(s, 1, 50));
-	assert_int_equal(weir_recvq_consume(&q, &m, 1), 1);
-	assert_int_equal(weir_meta(m)->drops, 0);
+	assert_int_equal(weir_recvq_take(&q, &m, 1, &facts), 1);
+	assert_int_equal(facts.drops, 0);
 	rte_pktmbuf_free(m);
-	assert_int_equal(weir_recvq_consume(&q, &m, 1), 1);
-	assert_int_equal(weir_meta(m)->drops, 7);
+	assert_int_equal(weir_recvq_take(&q, &m, 1, &facts), 1);
+	assert_int_equal(facts.drops, 7);
 	rte_pktmbuf_free(m);
 	assert_int_equal(weir_counter_read(&q.n_mem_limit), 5);
 	assert_int_equal(weir_counter_read(&q.n_full), 2);
@@ -255,8 +272,8 @@ counters_wrap_and_limits_are_huge(void **state)
 			uint64_t out = 0;
 
 			weir_recvq_init(&q, limit[k]);
-			q.charged = start[i];
-			q.released_seen = start[i];
+			atomic_store(&q.charged, start[i]);
+			atomic_store(&q.released_seen, start[i]);
 			atomic_store(&q.released, start[i]);
 			atomic_store(&q.n_queued, start[i]);
 			atomic_store(&q.n_read, start[i]);
@@ -308,7 +325,7 @@ purging_takes_both_queues(void **state)
 			while (m != NULL) {
 				struct rte_mbuf *next = weir_meta(m)->next;
 
-				assert_int_equal(weir_meta(m)->time_ns, n++);
+				assert_int_equal(number_of(m), n++);
 				rte_pktmbuf_free(m);
 				m = next;
 			}
@@ -344,13 +361,20 @@ random_use_agrees_with_a_list(void **state)
 			ut_check(charge >= inside && charge <= inside + limit / 4,
 				 "charge %" PRIu64 ", inside %" PRIu64, charge, inside);
 			if (ut_rand(&rng) & 1) {
+				uint32_t now[16];
 				unsigned int took;
 
+				if (n == 0)
+					continue;
 				for (unsigned int i = 0; i < n; i++) {
-					size[(in + i) % UT_N(size)] = ut_rand_below(&rng, 500);
-					m[i] = item(s, in + i, size[(in + i) % UT_N(size)]);
+					/* Often as the one before: runs. */
+					now[i] = i > 0 && ut_rand_below(&rng, 4) != 0 ?
+							 now[i - 1] :
+							 ut_rand_below(&rng, 500);
+					size[(in + i) % UT_N(size)] = now[i];
+					m[i] = item(s, in + i);
 				}
-				took = weir_recvq_produce(&q, m, n);
+				took = produce(m, now, n);
 				for (unsigned int i = 0; i < took; i++) {
 					uint64_t t = size[(in + i) % UT_N(size)];
 
@@ -371,7 +395,7 @@ random_use_agrees_with_a_list(void **state)
 
 				ut_check(got == (in - out < n ? in - out : n), "%u of %u", got, n);
 				for (unsigned int i = 0; i < got; i++, out++) {
-					assert_int_equal(weir_meta(m[i])->time_ns, out);
+					assert_int_equal(number_of(m[i]), out);
 					inside -= size[out % UT_N(size)];
 				}
 				rte_pktmbuf_free_bulk(m, got);
@@ -405,11 +429,10 @@ producer(void *arg)
 		while (rte_pktmbuf_alloc_bulk(stress_pool, m, n) != 0)
 			sched_yield();
 		for (unsigned int i = 0; i < n; i++) {
-			weir_meta(m[i])->time_ns = id << 32 | seq++;
-			weir_meta(m[i])->truesize = 100;
+			*(uint64_t *)(void *)rte_pktmbuf_append(m[i], 8) = id << 32 | seq++;
 		}
 		while (done < n) { /* what is refused is offered again */
-			done += weir_recvq_produce(&q, m + done, n - done);
+			done += produce(m + done, NULL, n - done);
 			if (done < n)
 				sched_yield();
 		}
@@ -441,7 +464,7 @@ nothing_is_lost_or_doubled_between_threads(void **state)
 			unsigned int got = weir_recvq_consume(&q, m, 1 + next[0] % 32);
 
 			for (unsigned int i = 0; i < got; i++) {
-				uint64_t number = weir_meta(m[i])->time_ns;
+				uint64_t number = number_of(m[i]);
 
 				good &= number >> 32 < 2 &&
 					(uint32_t)number == next[number >> 32 & 1]++;

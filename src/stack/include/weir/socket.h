@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <weir/addr.h>
 #include <weir/api.h>
@@ -38,6 +39,45 @@ struct weir_socket_conf {
 	uint8_t tos;         /* whole TOS byte; 0 */
 	uint8_t family;      /* WEIR_IPV4 (default when 0) */
 	bool broadcast;      /* may send to broadcast addresses */
+	bool readers;        /* several threads may receive: a lock per receive call */
+};
+
+/*
+ * Options of a socket, each one integer; "flag" is 0 or 1. Default in brackets. Any thread may set
+ * them at any time unless noted; a change holds for what is sent or arrives afterwards.
+ */
+enum weir_sockopt {
+	WEIR_OPT_RCVBUF = 1, /* receive buffer in true-size bytes, 1 .. stack's rcvbuf_max */
+	WEIR_OPT_BROADCAST,  /* flag [0]: may send to and connect to broadcast addresses */
+	WEIR_OPT_REUSEADDR, /* flag [0]: shares its port with sockets that have it too; before bind */
+	WEIR_OPT_REUSEPORT, /* flag [0]: shares its port and the load; all must have it; before bind */
+	WEIR_OPT_FREEBIND, /* flag [0]: may bind to an address that is not ours (yet) */
+	WEIR_OPT_BIND_PORT, /* weir port index [-1: any]: receives from and sends by this port only */
+	WEIR_OPT_TTL,       /* 1 .. 255 [64] */
+	WEIR_OPT_TOS,       /* 0 .. 255 [0] */
+	WEIR_OPT_MTU_DISCOVER, /* enum weir_pmtud [WEIR_PMTUD_WANT] */
+	WEIR_OPT_NO_CHECK,     /* flag [0]: send with UDP checksum 0 (IPv4) */
+	WEIR_OPT_RECVERR,      /* flag [0]: keep errors from the network in the error queue */
+	WEIR_OPT_PEEK_OFF,     /* where the next peek starts, bytes; [-1: always at the first] */
+	WEIR_OPT_READERS,      /* flag: several threads may receive; not while one is receiving */
+	WEIR_OPT_GRO,       /* flag [0]: hand over trains of equal datagrams as one, see gso_size */
+	WEIR_OPT_SEGMENT,   /* bytes [0: off]: cut what is sent into datagrams of this payload */
+	WEIR_OPT_LCORE,     /* worker index [-1]: preferred among reuse-port members on its lcore */
+	WEIR_OPT_STABLE,    /* flag [0]: in a reuse-port group, closing moves only its own flows */
+	WEIR_OPT_MCAST_TTL, /* 0 .. 255 [1] */
+	WEIR_OPT_MCAST_LOOP, /* flag [1]: what is sent to a group reaches members on this stack */
+	WEIR_OPT_MCAST_PORT, /* weir port index [-1: by route] that groups are sent by */
+	WEIR_OPT_MCAST_ALL,  /* flag [1]: receives groups that others on this stack have joined */
+};
+
+/** Path MTU discovery, as Linux numbers it. */
+enum weir_pmtud {
+	WEIR_PMTUD_DONT = 0,      /* fragments what is too large, DF clear */
+	WEIR_PMTUD_WANT = 1,      /* DF set; fragments what is larger than the known path MTU */
+	WEIR_PMTUD_DO = 2,        /* DF set; -EMSGSIZE for what is larger */
+	WEIR_PMTUD_PROBE = 3,     /* as DO, but against the port's MTU */
+	WEIR_PMTUD_INTERFACE = 4, /* as PROBE, DF clear: path MTU messages are not believed */
+	WEIR_PMTUD_OMIT = 5,      /* as INTERFACE, but fragments */
 };
 
 /** A received datagram. The mbuf is the application's; its data is the payload. */
@@ -49,14 +89,29 @@ struct weir_rxmsg {
 	uint32_t len;           /* payload bytes, all segments */
 	uint32_t hash;          /* RSS hash of the port, 0 when it gave none */
 	uint32_t drops;         /* datagrams this socket has refused before this one, modulo 2^32 */
-	uint16_t port;          /* weir port index it came in by */
+	uint16_t port;          /* weir port index it came in by; WEIR_PORT_LOOPBACK */
+	uint16_t gso_size; /* WEIR_OPT_GRO: payload of each datagram but the last; 0: one only */
 	uint8_t ttl, tos;
+};
+
+/** Most datagrams that WEIR_OPT_SEGMENT cuts one buffer into. */
+#define WEIR_MAX_SEGMENTS 128
+
+/** What one datagram wants differently from its socket. Zero-filled: nothing. */
+struct weir_txctl {
+	struct weir_addr from; /* source address; family WEIR_UNSPEC: the socket's */
+	int port;              /* weir port index + 1 to leave by; 0: by route */
+	uint16_t segment;      /* as WEIR_OPT_SEGMENT; 0: the socket's */
+	uint8_t ttl;           /* 0: the socket's */
+	uint8_t tos;           /* with has_tos */
+	bool has_tos;
 };
 
 /** A datagram to send. The mbuf's data is the payload (headroom: WEIR_TX_HEADROOM). */
 struct weir_txmsg {
 	struct rte_mbuf *m;
-	const struct weir_addr *to; /* NULL: the connected peer */
+	const struct weir_addr *to;   /* NULL: the connected peer */
+	const struct weir_txctl *ctl; /* NULL: nothing special */
 };
 
 /** Room that a sender leaves in front of the payload; with less a header buffer is chained. */
@@ -105,6 +160,67 @@ WEIR_API int weir_socket_disconnect(struct weir_socket *sk);
  */
 WEIR_API int weir_socket_close(struct weir_socket *sk);
 
+/**
+ * Set and read an option. -EINVAL (value: see enum weir_sockopt; or too late), -ENOPROTOOPT (no such
+ * option), -ENODEV (no such port), -ENOMEM. [any]
+ */
+WEIR_API int weir_socket_set(struct weir_socket *sk, enum weir_sockopt opt, int64_t value);
+WEIR_API int weir_socket_get(const struct weir_socket *sk, enum weir_sockopt opt, int64_t *value);
+
+enum weir_shutdown { WEIR_SHUT_RD = 1, WEIR_SHUT_WR = 2, WEIR_SHUT_RDWR = 3 };
+
+/**
+ * Shut one or both directions down, for good. Sends then fail with -EPIPE; waiting readers wake, and
+ * find -ESHUTDOWN once the queue is empty; datagrams are still queued and can be read (as Linux does).
+ * -ENOTCONN: not connected, but done all the same. [any]
+ */
+WEIR_API int weir_socket_shutdown(struct weir_socket *sk, enum weir_shutdown how);
+
+/**
+ * Join a multicast group on a port (index; -1: by route), from one source (NULL: from all). -EINVAL (no
+ * group), -ENODEV, -EADDRINUSE (joined already), -ENOBUFS (WEIR_MAX_GROUPS), -ENOMEM. Leave:
+ * -EADDRNOTAVAIL when not joined. [any]
+ */
+WEIR_API int weir_socket_join(struct weir_socket *sk, const struct weir_addr *group,
+			      const struct weir_addr *source, int port);
+WEIR_API int weir_socket_leave(struct weir_socket *sk, const struct weir_addr *group,
+			       const struct weir_addr *source, int port);
+#define WEIR_MAX_GROUPS 20
+
+/**
+ * Chooses the member of a reuse-port group for one datagram: returns an index into the group's members
+ * in order of binding, or a negative number for the built-in choice. payload: the first len bytes of
+ * the datagram, enough for a QUIC connection id. Runs on the receiving lcore, per datagram: no lock,
+ * no call into weir.
+ */
+typedef int (*weir_select_fn)(void *arg, const void *payload, uint32_t len, uint32_t hash,
+			      unsigned int n_members);
+
+/** Give the group that sk is a member of its selector; NULL: none. -EINVAL: in no group. [any] */
+WEIR_API int weir_socket_select(struct weir_socket *sk, weir_select_fn fn, void *arg);
+
+/**
+ * A descriptor that becomes readable when there may be something to read, or an error: it only says
+ * "look". Level-triggered: stays readable until a receive call finds nothing, which arms it again.
+ * Owned by the socket. For any event loop. -EMFILE. [any]
+ */
+WEIR_API int weir_socket_eventfd(struct weir_socket *sk);
+
+/** One entry of the error queue. */
+struct weir_sockerr {
+	int err;                   /* positive errno */
+	uint8_t origin;            /* 1: this host, 2: ICMP, 3: ICMPv6 */
+	uint8_t type, code;        /* of the ICMP message */
+	uint32_t info;             /* path MTU with EMSGSIZE */
+	struct weir_addr to;       /* where the datagram was sent */
+	struct weir_addr offender; /* who complained */
+	uint32_t len;              /* payload of the datagram, as much as was quoted */
+	uint8_t payload[548];
+};
+
+/** Take the oldest entry of the error queue: 0, -EAGAIN. The next one's errno then pends. [any] */
+WEIR_API int weir_socket_errqueue(struct weir_socket *sk, struct weir_sockerr *out);
+
 /** Local name; family unspecified and port 0 when unbound. */
 WEIR_API void weir_socket_local(const struct weir_socket *sk, struct weir_addr *out);
 /** Peer; -ENOTCONN. */
@@ -122,6 +238,7 @@ struct weir_socket_stats {
 	uint64_t charged_bytes; /* true size held now, releases owed included */
 	uint64_t rcvbuf_bytes;  /* limit */
 	uint64_t splices;       /* times the reader took the shared queue over */
+	uint64_t wakes;         /* times a sleeping reader was woken */
 };
 WEIR_API void weir_socket_stats_get(const struct weir_socket *sk, struct weir_socket_stats *out);
 
@@ -168,6 +285,27 @@ WEIR_API ssize_t weir_send(struct weir_lcore *lc, struct weir_socket *sk, const 
  * meanwhile; an attached thread spins and yields.
  */
 WEIR_API int weir_recv_wait(struct weir_lcore *lc, struct weir_socket *sk, uint64_t timeout_ns);
+
+enum weir_recv_flags {
+	WEIR_RECV_PEEK = 1, /* leave it queued, see WEIR_OPT_PEEK_OFF */
+};
+
+/**
+ * One datagram, copied into iov. Returns how many bytes were copied; info (may be NULL) describes it:
+ * info->len is its whole length (with a peek offset: what is left from there), info->m is NULL.
+ * -EAGAIN, -ESHUTDOWN (nothing queued and the receive side is shut down), a pending error.
+ */
+WEIR_API ssize_t weir_recv_iov(struct weir_lcore *lc, struct weir_socket *sk,
+			       const struct iovec *iov, unsigned int n_iov, struct weir_rxmsg *info,
+			       unsigned int flags);
+
+/** One datagram gathered from iov, copied. ctl and to may be NULL. As weir_send(). */
+WEIR_API ssize_t weir_send_iov(struct weir_lcore *lc, struct weir_socket *sk,
+			       const struct iovec *iov, unsigned int n_iov,
+			       const struct weir_addr *to, const struct weir_txctl *ctl);
+
+/** Payload bytes of the datagram that the next receive call returns; 0: none (or it is empty). */
+WEIR_API uint32_t weir_recv_next_len(struct weir_lcore *lc, struct weir_socket *sk);
 
 /** n buffers with headroom for all headers, all or none: 0, or -ENOBUFS (pool at its reserve). */
 WEIR_API int weir_mbuf_alloc_bulk(struct weir_lcore *lc, struct rte_mbuf **mbufs, unsigned int n);

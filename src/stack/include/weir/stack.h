@@ -41,6 +41,9 @@ struct weir_lcore;
 #define WEIR_MAX_PORTS   16
 #define WEIR_MAX_BURST   64 /* frames per burst anywhere */
 
+/** Index of the loopback port, which every stack has: 127.0.0.0/8 and all own addresses. */
+#define WEIR_PORT_LOOPBACK WEIR_MAX_PORTS
+
 /** Why a control call refused, in words. code equals the call's return value. */
 struct weir_error {
 	int code;       /* negative errno */

@@ -7,7 +7,7 @@
  * running and no call is under way.
  *
  *   rx_frames = rx_read + drops (rx) + consumed + queued
- *   tx_datagrams + tx_protocol = tx_frames + drops (tx) + tx_held + tx_batched
+ *   tx_datagrams + tx_protocol + tx_copies = tx_frames + drops (tx) + tx_held + tx_batched
  */
 #ifndef WEIR_STATS_H
 #define WEIR_STATS_H
@@ -28,11 +28,12 @@ struct weir_stats {
 	uint64_t rx_frames;    /* frames taken from ports (or weir_input) */
 	uint64_t rx_bytes;     /* their bytes, without FCS */
 	uint64_t rx_delivered; /* frames of datagrams appended to a socket's queue */
-	uint64_t rx_copies;    /* copies to further sockets; not part of the identity */
+	uint64_t rx_copies;    /* made for further sockets, of datagrams to group addresses */
 	uint64_t rx_read;      /* frames of datagrams handed to the application */
 	uint64_t rx_consumed[WEIR_PROTO_N]; /* frames that a protocol used up */
 	uint64_t tx_datagrams;              /* datagrams accepted from the application */
 	uint64_t tx_protocol;               /* frames the stack made itself: ARP, ICMP */
+	uint64_t tx_copies;                 /* of datagrams to group addresses, looped back */
 	uint64_t tx_frames;                 /* frames that the driver accepted */
 	uint64_t tx_bytes;                  /* their bytes, without FCS */
 	uint64_t drops[WEIR_DROP_N];

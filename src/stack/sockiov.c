@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receiving by copy with everything that one may ask for: scattered buffers, peeks, coalesced trains
+ * (WEIR_OPT_GRO). HOT like sockio.c, which has the plain calls and the send side. Called by the thread that
+ * owns the lcore.
+ */
+#include <weir/socket.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "event.h"
+#include "mbuf.h"
+#include "sock.h"
+#include "sockiov.h"
+
+/* Most payload that a train is joined to: what one datagram could carry. */
+#define TRAIN_MAX 65507u
+
+struct iov_at {
+	const struct iovec *iov;
+	unsigned int n;
+	size_t done; /* of the first */
+};
+
+/* Copy len bytes to the iovecs, as far as they reach. Returns how many. */
+static uint32_t
+put(struct iov_at *to, const uint8_t *from, uint32_t len)
+{
+	uint32_t total = 0;
+
+	while (total < len && to->n > 0) {
+		size_t room = to->iov->iov_len - to->done;
+		size_t take = RTE_MIN(room, (size_t)(len - total));
+
+		if (take > 0)
+			memcpy((uint8_t *)to->iov->iov_base + to->done, from + total, take);
+		total += (uint32_t)take;
+		to->done += take;
+		if (to->done == to->iov->iov_len) {
+			to->iov++;
+			to->n--;
+			to->done = 0;
+		}
+	}
+	return total;
+}
+
+/* Copy the payload from byte `skip` on. Returns how many bytes found room. */
+static uint32_t
+put_payload(struct iov_at *to, const struct rte_mbuf *m, const struct weir_dgram *d, uint32_t skip)
+{
+	uint32_t off = d->off + skip;
+	uint32_t left = d->len - skip;
+	uint32_t total = 0;
+
+	if (likely(m->nb_segs == 1))
+		return put(to, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), left);
+	for (; m != NULL && left > 0; m = m->next) {
+		uint32_t here, got;
+
+		if (off >= m->data_len) {
+			off -= m->data_len;
+			continue;
+		}
+		here = RTE_MIN((uint32_t)m->data_len - off, left);
+		got = put(to, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), here);
+		total += got;
+		left -= here;
+		off = 0;
+		if (got < here)
+			break;
+	}
+	return total;
+}
+
+static void
+describe(struct weir_rxmsg *info, const struct rte_mbuf *m, const struct weir_dgram *d,
+	 const struct weir_recvq_facts *facts)
+{
+	memset(info, 0, sizeof(*info));
+	info->peer.ip.v4 = d->ip->src;
+	info->peer.port = d->udp->sport;
+	info->peer.family = WEIR_IPV4;
+	info->local.ip.v4 = d->ip->dst;
+	info->local.port = d->udp->dport;
+	info->local.family = WEIR_IPV4;
+	info->time_ns = facts->time_ns;
+	info->len = d->len;
+	info->hash = (m->ol_flags & RTE_MBUF_F_RX_RSS_HASH) != 0 ? m->hash.rss : 0;
+	info->drops = facts->drops;
+	info->port = facts->port;
+	info->ttl = d->ip->ttl;
+	info->tos = d->ip->tos;
+}
+
+/* ---- trains ---- */
+
+/* May the datagram next be joined to a train of the flow of d whose pieces are of `size` bytes? */
+static bool
+joins(const struct weir_dgram *d, uint32_t size, const struct rte_mbuf *next)
+{
+	struct weir_dgram x;
+
+	weir_dgram_look(next, &x);
+	return x.len <= size && x.len > 0 && x.ip->src == d->ip->src && x.ip->dst == d->ip->dst &&
+	       memcmp(x.udp, d->udp, 4) == 0 && x.ip->tos == d->ip->tos && x.ip->ttl == d->ip->ttl;
+}
+
+/* Held: the next datagram, if it joins. A shorter one joins as the last. */
+static struct rte_mbuf *
+next_joining(struct weir_socket *sk, const struct weir_dgram *d, uint32_t size, uint32_t total,
+	     uint32_t max, struct weir_recvq_facts *facts)
+{
+	struct weir_recvq_pos pos;
+	struct rte_mbuf *m = weir_recvq_first(&sk->rq, &pos);
+	struct weir_dgram x;
+
+	if (m == NULL || !joins(d, size, m))
+		return NULL;
+	weir_dgram_look(m, &x);
+	if (total + x.len > max)
+		return NULL;
+	weir_recvq_take_held(&sk->rq, &m, 1, facts);
+	return m;
+}
+
+uint16_t
+weir_recv_trains(struct weir_lcore *lc, struct weir_socket *sk, struct weir_rxmsg *msgs, uint16_t n)
+{
+	uint64_t read = 0;
+	uint16_t done;
+
+	weir_recvq_hold(&sk->rq);
+	for (done = 0; done < n; done++) {
+		struct weir_rxmsg *msg = &msgs[done];
+		struct weir_recvq_facts facts, more;
+		struct rte_mbuf *m, *last, *next;
+		struct weir_dgram d, x;
+		uint32_t size;
+
+		if (weir_recvq_take_held(&sk->rq, &m, 1, &facts) == 0)
+			break;
+		read++;
+		weir_dgram_look(m, &d);
+		describe(msg, m, &d, &facts);
+		msg->m = m;
+		size = d.len;
+		weir_dgram_payload(m, &d); /* its headers stay where d points */
+		last = rte_pktmbuf_lastseg(m);
+		next = size > 0 ? next_joining(sk, &d, size, size, TRAIN_MAX, &more) : NULL;
+		for (; next != NULL && m->nb_segs + next->nb_segs <= WEIR_MAX_SEGMENTS;
+		     next = x.len == size ? next_joining(sk, &d, size, msg->len, TRAIN_MAX, &more)
+					  : NULL) {
+			read++;
+			weir_dgram_look(next, &x);
+			weir_dgram_payload(next, &x);
+			msg->gso_size = (uint16_t)size;
+			msg->len += x.len;
+			last->next = next;
+			m->nb_segs = (uint16_t)(m->nb_segs + next->nb_segs);
+			last = rte_pktmbuf_lastseg(next);
+			if (m->nb_segs >= WEIR_MAX_SEGMENTS)
+				break;
+		}
+		m->pkt_len = msg->len;
+	}
+	weir_recvq_unhold(&sk->rq);
+	weir_count(&lc->c.rx_read, read);
+	return done;
+}
+
+/* ---- one message ---- */
+
+/* Held. Leave it queued: from the peek offset on, or the first. */
+static ssize_t
+peek(struct weir_socket *sk, struct iov_at *to, struct weir_rxmsg *info)
+{
+	int32_t off = atomic_load_explicit(&sk->peek_off, memory_order_relaxed);
+	uint32_t skip = off > 0 ? (uint32_t)off : 0;
+	uint32_t empties = 0; /* empty ones that stand where the offset does */
+	struct weir_recvq_pos pos;
+	struct rte_mbuf *m;
+
+	for (m = weir_recvq_first(&sk->rq, &pos); m != NULL; m = weir_recvq_next(&sk->rq, &pos)) {
+		struct weir_dgram d;
+		uint32_t got;
+
+		weir_dgram_look(m, &d);
+		if (off >= 0) {
+			/* An empty datagram is shown once, when the offset stands right before it. */
+			if (d.len == 0 ? skip > 0 || empties++ < sk->peek_empties : skip >= d.len) {
+				skip -= d.len;
+				continue;
+			}
+			sk->peek_empties = d.len == 0 ? empties : 0;
+		}
+		got = put_payload(to, m, &d, skip);
+		if (info != NULL) {
+			describe(info, m, &d, &pos.facts);
+			info->m = NULL;
+			info->len = d.len - skip;
+		}
+		if (off >= 0)
+			atomic_store_explicit(&sk->peek_off, off + (int32_t)got,
+					      memory_order_relaxed);
+		return (ssize_t)got;
+	}
+	return -EAGAIN;
+}
+
+/* A read moves the peek offset back by what it has consumed. */
+static void
+peek_offset_back(struct weir_socket *sk, uint32_t len)
+{
+	int32_t off = atomic_load_explicit(&sk->peek_off, memory_order_relaxed);
+
+	if (unlikely(sk->peek_empties != 0))
+		sk->peek_empties -= len == 0;
+	if (unlikely(off > 0))
+		atomic_store_explicit(&sk->peek_off, (uint32_t)off > len ? off - (int32_t)len : 0,
+				      memory_order_relaxed);
+}
+
+static ssize_t
+nothing(struct weir_socket *sk)
+{
+	weir_event_nothing(sk);
+	return (atomic_load_explicit(&sk->shut, memory_order_acquire) & WEIR_SHUT_RD) != 0
+		       ? -ESHUTDOWN
+		       : -EAGAIN;
+}
+
+/* Join what belongs to the train of d to what has been copied; only whole datagrams. Held. */
+static uint32_t
+join_train(struct weir_lcore *lc, struct weir_socket *sk, struct iov_at *to,
+	   const struct weir_dgram *d, uint32_t room, struct weir_rxmsg *info)
+{
+	const uint32_t max = RTE_MIN(room, TRAIN_MAX);
+	struct weir_recvq_facts facts;
+	uint32_t total = d->len;
+	struct rte_mbuf *m;
+	uint32_t n = 1;
+
+	while (n < WEIR_MAX_SEGMENTS &&
+	       (m = next_joining(sk, d, d->len, total, max, &facts)) != NULL) {
+		struct weir_dgram x;
+
+		weir_dgram_look(m, &x);
+		put_payload(to, m, &x, 0);
+		total += x.len;
+		n++;
+		weir_mbuf_discard(m);
+		if (x.len < d->len)
+			break;
+	}
+	if (n > 1) {
+		weir_count(&lc->c.rx_read, n - 1);
+		if (info != NULL) {
+			info->gso_size = (uint16_t)d->len;
+			info->len = total;
+		}
+	}
+	return total;
+}
+
+ssize_t
+weir_recv_iov(struct weir_lcore *lc, struct weir_socket *sk, const struct iovec *iov,
+	      unsigned int n_iov, struct weir_rxmsg *info, unsigned int flags)
+{
+	struct iov_at to = {iov, n_iov, 0};
+	struct weir_recvq_facts facts;
+	int err = weir_socket_error(sk);
+	struct weir_dgram d;
+	struct rte_mbuf *m;
+	uint32_t got;
+
+	if (unlikely(err != 0))
+		return err;
+	if (unlikely((flags & WEIR_RECV_PEEK) != 0)) {
+		ssize_t ret;
+
+		weir_recvq_hold(&sk->rq);
+		ret = peek(sk, &to, info);
+		weir_recvq_unhold(&sk->rq);
+		return ret == -EAGAIN ? nothing(sk) : ret;
+	}
+	if (likely(!sk->gro)) {
+		if (weir_recvq_take(&sk->rq, &m, 1, &facts) == 0)
+			return nothing(sk);
+	} else {
+		weir_recvq_hold(&sk->rq);
+		if (weir_recvq_take_held(&sk->rq, &m, 1, &facts) == 0) {
+			weir_recvq_unhold(&sk->rq);
+			return nothing(sk);
+		}
+	}
+	weir_count(&lc->c.rx_read, 1);
+	weir_dgram_look(m, &d);
+	got = put_payload(&to, m, &d, 0);
+	if (info != NULL) {
+		describe(info, m, &d, &facts);
+		info->m = NULL;
+	}
+	if (unlikely(sk->gro)) {
+		if (got == d.len && got > 0) {
+			uint32_t room = got;
+
+			for (unsigned int i = 0; i < to.n; i++)
+				room += (uint32_t)RTE_MIN(to.iov[i].iov_len, (size_t)TRAIN_MAX);
+			room -= (uint32_t)(to.n > 0 ? to.done : 0);
+			got = join_train(lc, sk, &to, &d, room, info);
+		}
+		weir_recvq_unhold(&sk->rq);
+	}
+	peek_offset_back(sk, d.len);
+	weir_mbuf_discard(m);
+	return (ssize_t)got;
+}
+
+uint32_t
+weir_recv_next_len(struct weir_lcore *lc, struct weir_socket *sk)
+{
+	struct weir_recvq_pos pos;
+	struct weir_dgram d = {.len = 0};
+	struct rte_mbuf *m;
+
+	(void)lc;
+	weir_recvq_hold(&sk->rq);
+	m = weir_recvq_first(&sk->rq, &pos);
+	if (m != NULL)
+		weir_dgram_look(m, &d);
+	weir_recvq_unhold(&sk->rq);
+	return d.len;
+}
