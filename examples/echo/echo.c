@@ -42,8 +42,7 @@ echo_burst(struct weir_lcore *lc, struct weir_socket *sk)
 	uint16_t n = weir_recv_burst(lc, sk, in, WEIR_MAX_BURST), done = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
-		out[i].m = in[i].m;
-		out[i].to = &in[i].peer;
+		out[i] = (struct weir_txmsg){.m = in[i].m, .to = &in[i].peer};
 	}
 	while (done < n) {
 		/* A full port drops and counts; other errors concern the next datagram alone. */

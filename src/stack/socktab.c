@@ -18,8 +18,6 @@
 
 #define SOCKTAB_MIN 64
 
-static struct weir_sockent tombstone; /* address only */
-
 static inline uint64_t
 mix(uint64_t a, uint64_t b)
 {
@@ -54,6 +52,26 @@ key_equal(const struct weir_key *a, const struct weir_key *b)
 	return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]) | (x[4] ^ y[4])) == 0;
 }
 
+static inline uint64_t
+slot_word(const struct weir_sockent *ent, uint64_t hash)
+{
+	return (uint64_t)(uintptr_t)ent | (hash & WEIR_SLOT_TAG);
+}
+
+static inline struct weir_sockent *
+slot_ent(uint64_t word)
+{
+	return (struct weir_sockent *)(uintptr_t)(word & ~WEIR_SLOT_TAG);
+}
+
+static inline uint64_t
+slot_read(const struct weir_socktab *tab, uint64_t i)
+{
+	/* Acquire: pairs with publish(); the entry's fields are complete. */
+	return atomic_load_explicit((weir_sockslot *)(uintptr_t)&tab->slot[i],
+				    memory_order_acquire);
+}
+
 /* The entry of key, or NULL. */
 static inline struct weir_sockent *
 probe(const struct weir_socktab *tab, const struct weir_key *key, uint64_t hash)
@@ -61,18 +79,13 @@ probe(const struct weir_socktab *tab, const struct weir_key *key, uint64_t hash)
 	uint64_t i = hash & tab->mask;
 
 	for (;;) {
-		/* Acquire: pairs with publish(); the tag and the entry's fields are complete. */
-		struct weir_sockent *ent = atomic_load_explicit(
-			(struct weir_sockent * _Atomic *)(uintptr_t)&tab->slot[i].ent,
-			memory_order_acquire);
+		uint64_t word = slot_read(tab, i);
 
-		if (ent == NULL)
+		if (word == 0)
 			return NULL;
-		if (ent != &tombstone &&
-		    atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&tab->slot[i].tag,
-					 memory_order_relaxed) == hash &&
-		    key_equal(&ent->key, key))
-			return ent;
+		if (((word ^ hash) & WEIR_SLOT_TAG) == 0 && word != WEIR_SLOT_DEAD &&
+		    key_equal(&slot_ent(word)->key, key))
+			return slot_ent(word);
 		i = (i + 1) & tab->mask;
 	}
 }
@@ -260,7 +273,7 @@ weir_socktab_lookup(struct weir_lcore *lc, const struct weir_key *key)
  */
 static void
 lookup_kind(const struct weir_stack *stack, const struct weir_socktab *tab,
-	    const struct weir_key *key, unsigned int n, unsigned int kind,
+	    const struct weir_key *key, const uint8_t *which, unsigned int n, unsigned int kind,
 	    struct weir_sockent **ent)
 {
 	struct weir_key k[WEIR_MAX_BURST];
@@ -268,7 +281,9 @@ lookup_kind(const struct weir_stack *stack, const struct weir_socktab *tab,
 	uint8_t todo[WEIR_MAX_BURST];
 	unsigned int n_todo = 0;
 
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int j = 0; j < n; j++) {
+		const unsigned int i = which[j];
+
 		if (ent[i] != NULL)
 			continue;
 		k[n_todo] = kind_key(&key[i], kind, false);
@@ -276,14 +291,8 @@ lookup_kind(const struct weir_stack *stack, const struct weir_socktab *tab,
 		rte_prefetch0(&tab->slot[hash[n_todo] & tab->mask]);
 		todo[n_todo++] = (uint8_t)i;
 	}
-	for (unsigned int j = 0; j < n_todo; j++) {
-		struct weir_sockent *e = atomic_load_explicit(
-			(struct weir_sockent * _Atomic *)(uintptr_t)&tab->slot[hash[j] & tab->mask]
-				.ent,
-			memory_order_relaxed);
-
-		rte_prefetch0(e);
-	}
+	for (unsigned int j = 0; j < n_todo; j++)
+		rte_prefetch0(slot_ent(slot_read(tab, hash[j] & tab->mask)));
 	for (unsigned int j = 0; j < n_todo; j++)
 		ent[todo[j]] = probe(tab, &k[j], hash[j]);
 }
@@ -292,32 +301,54 @@ lookup_kind(const struct weir_stack *stack, const struct weir_socktab *tab,
 #define BULK_KEYS  4
 #define BULK_SLOTS 512
 
+/* Does key i have the answer of the key before it? While no socket is connected the peer does not matter. */
+static inline bool
+repeats(const struct weir_key *key, unsigned int i, bool peers)
+{
+	const struct weir_key *a = &key[i];
+	const struct weir_key *b = &key[i - 1];
+
+	if (peers)
+		return key_equal(a, b);
+	return a->local.w[0] == b->local.w[0] && a->local.w[1] == b->local.w[1] &&
+	       a->lport == b->lport && a->family == b->family && a->iface == b->iface;
+}
+
 uint64_t
 weir_socktab_lookup_burst(struct weir_lcore *lc, const struct weir_key *key, unsigned int n,
 			  struct weir_socket **sk)
 {
 	const struct weir_socktab *tab = table(lc);
+	const bool peers = count_of(&tab->n_connected) != 0;
 	struct weir_sockent *ent[WEIR_MAX_BURST];
+	uint8_t which[WEIR_MAX_BURST]; /* keys that are looked up */
 	uint64_t selects = 0;
+	unsigned int n_which = 0;
 
-	if (n >= BULK_KEYS && tab->mask >= BULK_SLOTS && count_of(&tab->n_iface) == 0) {
-		memset(ent, 0, n * sizeof(ent[0]));
+	for (unsigned int i = 0; i < n; i++) {
+		ent[i] = NULL;
+		if (i == 0 || !repeats(key, i, peers))
+			which[n_which++] = (uint8_t)i;
+	}
+	if (n_which >= BULK_KEYS && tab->mask >= BULK_SLOTS && count_of(&tab->n_iface) == 0) {
 		for (unsigned int kind = 0; kind < KINDS; kind++)
 			if (kind_in_use(tab, kind))
-				lookup_kind(lc->stack, tab, key, n, kind, ent);
-		for (unsigned int i = 0; i < n; i++)
-			if (likely(ent[i] != NULL))
-				rte_prefetch0(
-					atomic_load_explicit(&ent[i]->sk, memory_order_relaxed));
+				lookup_kind(lc->stack, tab, key, which, n_which, kind, ent);
+		for (unsigned int j = 0; j < n_which; j++)
+			if (likely(ent[which[j]] != NULL))
+				rte_prefetch0(atomic_load_explicit(&ent[which[j]]->sk,
+								   memory_order_relaxed));
 	} else {
-		for (unsigned int i = 0; i < n; i++) /* a repeated key reuses the answer */
-			ent[i] = i > 0 && key_equal(&key[i], &key[i - 1])
-					 ? ent[i - 1]
-					 : lookup_once(lc->stack, tab, &key[i]);
+		for (unsigned int j = 0; j < n_which; j++)
+			ent[which[j]] = lookup_once(lc->stack, tab, &key[which[j]]);
 	}
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int i = 0, j = 0; i < n; i++) {
 		bool select = false;
 
+		if (j < n_which && which[j] == i)
+			j++;
+		else
+			ent[i] = ent[i - 1];
 		if (unlikely(ent[i] == NULL)) /* a name may have changed under our eyes */
 			ent[i] = lookup(lc->stack, tab, &key[i]);
 		sk[i] = likely(ent[i] != NULL) ? socket_of(lc, ent[i], &key[i], &select) : NULL;
@@ -405,10 +436,10 @@ publish(struct weir_socktab *tab, struct weir_sockent *ent)
 
 	/* A reader that misses the count misses the entry: it came before the insert. */
 	count_add(tab, &ent->key, 1);
-	while (atomic_load_explicit(&tab->slot[i].ent, memory_order_relaxed) != NULL)
+	while (slot_read(tab, i) != 0)
 		i = (i + 1) & tab->mask;
-	atomic_store_explicit(&tab->slot[i].tag, ent->hash, memory_order_relaxed);
-	atomic_store_explicit(&tab->slot[i].ent, ent, memory_order_release); /* pairs with probe */
+	/* Release: pairs with slot_read(). */
+	atomic_store_explicit(&tab->slot[i], slot_word(ent, ent->hash), memory_order_release);
 	tab->used++;
 }
 
@@ -440,11 +471,10 @@ make_room(struct weir_stack *stack)
 	if (tab == NULL)
 		return -ENOMEM;
 	for (uint64_t i = 0; i <= old->mask; i++) {
-		struct weir_sockent *ent =
-			atomic_load_explicit(&old->slot[i].ent, memory_order_relaxed);
+		uint64_t word = slot_read(old, i);
 
-		if (ent != NULL && ent != &tombstone)
-			publish(tab, ent);
+		if (word != 0 && word != WEIR_SLOT_DEAD)
+			publish(tab, slot_ent(word));
 	}
 	atomic_store_explicit(&stack->socktab, tab, memory_order_release);
 	weir_rcu_free(stack, old);
@@ -659,13 +689,13 @@ weir_socktab_remove(struct weir_stack *stack, struct weir_sockent *ent, struct w
 		group_remove(stack, ent, sk);
 		return;
 	}
-	while (atomic_load_explicit(&tab->slot[i].ent, memory_order_relaxed) != ent)
+	while (slot_read(tab, i) != slot_word(ent, ent->hash))
 		i = (i + 1) & tab->mask;
 	/* Before the entry goes. Release: pairs with lookup(), who sees it sees what came before. */
 	atomic_store_explicit(&tab->n_removed,
 			      atomic_load_explicit(&tab->n_removed, memory_order_relaxed) + 1,
 			      memory_order_release);
-	atomic_store_explicit(&tab->slot[i].ent, &tombstone, memory_order_release);
+	atomic_store_explicit(&tab->slot[i], WEIR_SLOT_DEAD, memory_order_release);
 	/* Release: a reader that skips a kind for its count of 0 sees n_removed by then. */
 	count_add(tab, &ent->key, UINT32_MAX);
 	tab->used--;

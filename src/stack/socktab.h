@@ -3,8 +3,8 @@
  * Socket table: (local address, port [, peer address, port]) -> sockets. Layer 1.
  *
  * HOT lookup, by bursts, under RCU; CONTROL insert and remove, under the control lock. Open addressing
- * with linear probing; a slot is a hash tag and a pointer to an entry with an immutable key, so a lookup
- * reads one slot line and one entry line. A changed socket gets a new entry before its old one goes:
+ * with linear probing; a slot is a word of hash tag and address of an entry with an immutable key, so a
+ * lookup reads one slot line and one entry line. A changed socket gets a new entry before its old one goes:
  * there is no moment in which nothing matches. A grown table replaces the old one by pointer.
  *
  * Order of match: connected 4-tuple, then address and port, then port alone; within each the sockets
@@ -53,10 +53,14 @@ struct weir_sockent {
 };
 static_assert(sizeof(struct weir_sockent) <= WEIR_CACHE_LINE, "one line per entry");
 
-struct weir_sockslot {
-	_Atomic uint64_t tag; /* hash of the entry; valid when ent is set */
-	struct weir_sockent *_Atomic ent;
-};
+/*
+ * A slot is one word, eight to a line: the entry's address and, in the 16 bits that user space never uses of
+ * an address, the top of its hash, so that nearly every probe of a wrong entry ends in the slot's line.
+ * 0: never used; WEIR_SLOT_DEAD: its entry was taken out.
+ */
+typedef _Atomic uint64_t weir_sockslot;
+#define WEIR_SLOT_TAG  UINT64_C(0xffff000000000000)
+#define WEIR_SLOT_DEAD UINT64_C(1)
 
 struct weir_socktab {
 	uint64_t mask;
@@ -66,7 +70,7 @@ struct weir_socktab {
 	_Atomic uint32_t
 		n_removed;   /* entries taken out so far: a miss across a change looks again */
 	uint32_t used, dead; /* control only: live entries, tombstones */
-	struct weir_sockslot slot[];
+	weir_sockslot slot[];
 };
 
 int weir_socktab_init(struct weir_stack *stack);

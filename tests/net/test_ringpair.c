@@ -137,8 +137,7 @@ echo(void)
 	uint16_t n = weir_recv_burst(right.lc, right.sk, in, 32);
 
 	for (uint16_t i = 0; i < n; i++) {
-		out[i].m = in[i].m;
-		out[i].to = &in[i].peer;
+		out[i] = (struct weir_txmsg){.m = in[i].m, .to = &in[i].peer};
 	}
 	assert_int_equal(weir_send_burst(right.lc, right.sk, out, n, 0), n);
 }

@@ -172,7 +172,7 @@ frames_are_right_for_every_shape_length_and_device(void **state)
 			for (size_t i = 0; i < UT_N(lens); i++) {
 				struct ut_pkt p = oracle(lens[i]);
 				struct rte_mbuf *keep;
-				struct weir_txmsg msg;
+				struct weir_txmsg msg = {0};
 				char what[96];
 
 				if (lens[i] == 0 && (sh == CHAIN || sh == CLONE_CHAIN))

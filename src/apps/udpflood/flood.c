@@ -139,8 +139,7 @@ make_batch(struct flood *f, struct app_worker *w, struct batch *b, unsigned int 
 		if (rc < 0)
 			break;
 		b->from->next_seq++;
-		b->msgs[made].m = heads[made];
-		b->msgs[made].to = NULL;
+		b->msgs[made] = (struct weir_txmsg){.m = heads[made]};
 	}
 	if (made < n)
 		weir_mbuf_free_bulk(&heads[made], n - made);

@@ -107,7 +107,7 @@ struct weir_txctl {
 	bool has_tos;
 };
 
-/** A datagram to send. The mbuf's data is the payload (headroom: WEIR_TX_HEADROOM). */
+/** A datagram to send. The mbuf's data is the payload (headroom: WEIR_TX_HEADROOM). Zero what is not used. */
 struct weir_txmsg {
 	struct rte_mbuf *m;
 	const struct weir_addr *to;   /* NULL: the connected peer */
@@ -281,8 +281,8 @@ WEIR_API ssize_t weir_send(struct weir_lcore *lc, struct weir_socket *sk, const 
 			   size_t len, const struct weir_addr *to);
 
 /**
- * Wait until a datagram is queued or an error pends: 0; -ETIMEDOUT. A worker runs its turns
- * meanwhile; an attached thread spins and yields.
+ * Wait until a datagram is queued, an error pends or the receive side is shut down: 0; -ETIMEDOUT,
+ * -EINTR (a signal). A worker runs its turns meanwhile; another thread spins for a moment, then sleeps.
  */
 WEIR_API int weir_recv_wait(struct weir_lcore *lc, struct weir_socket *sk, uint64_t timeout_ns);
 
