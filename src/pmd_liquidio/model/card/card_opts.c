@@ -52,7 +52,8 @@ static const char help[] =
 	"  --help  --version\n"
 	"\n"
 	"Prints 'ready' when all sockets are open. SIGUSR1 prints the counters to stderr,\n"
-	"SIGTERM and SIGINT end it and print them too.\n"
+	"SIGUSR2 takes the links down or up, SIGTERM and SIGINT end it and print the\n"
+	"counters too.\n"
 	"Exit status: 0 ended as asked, 1 a failure at run time, 2 a wrong option.\n";
 
 enum option_id {

@@ -35,6 +35,7 @@ struct app {
 	FILE *log;
 	uint64_t log_left; /* lines; UINT64_MAX: no limit */
 	uint64_t start_ns;
+	bool link_down;
 };
 
 static uint64_t
@@ -98,6 +99,7 @@ signals_open(struct app *app)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
 	signal(SIGPIPE, SIG_IGN);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return -errno;
@@ -153,6 +155,7 @@ setup(struct app *app)
 	cfg.svc.clock_ns = now_ns;
 	cfg.svc.log = card_log;
 	app->start_ns = now_ns(NULL);
+	app->link_down = cfg.link_down;
 	rc = liqm_card_create(&cfg, &app->card);
 	if (rc != 0) {
 		fprintf(stderr, "liquidio-card: cannot make the card: %s\n", strerror(-rc));
@@ -207,6 +210,15 @@ teardown(struct app *app)
 		close(app->signal_fd);
 }
 
+/* The cables of all ports are pulled, or plugged in again. */
+static void
+link_change(struct app *app)
+{
+	app->link_down = !app->link_down;
+	for (unsigned int i = 0; i < app->n_wires; i++)
+		liqm_link_set(app->card, i, !app->link_down);
+}
+
 /* Returns true when a signal asked for the end. */
 static bool
 signals_run(struct app *app)
@@ -217,6 +229,8 @@ signals_run(struct app *app)
 	while (read(app->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1)
 			print_all(app);
+		else if (info.ssi_signo == SIGUSR2)
+			link_change(app);
 		else
 			stop = true;
 	}
