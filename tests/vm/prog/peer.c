@@ -3,14 +3,16 @@
  * The host's end of the VM suite. "peer serve IFACE PORT" answers the guest's requests on the TAP
  * side of the cable: one process per request, each bounded by an alarm. "peer reflect SOCKET" is
  * the far end of a card whose cable is a unix socket: it checks each frame that the guest's DPDK
- * program sends, down to its checksums, and sends it back with the addresses swapped.
+ * program sends, down to its checksums, and sends it back with the addresses swapped. "peer
+ * reflect-tap IFACE" does the same on a TAP, beside whatever else goes over it.
  *
- * Prints "ready" when it serves. Ends with SIGTERM (serve) or at the end of the stream (reflect,
- * which then prints its counts).
+ * Prints "ready" when it serves. Ends with SIGTERM (serve) or with the cable (reflect, which then
+ * prints its counts).
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <net/if.h>
 #include <netinet/if_ether.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
@@ -129,6 +131,66 @@ serve(const char *iface, uint16_t port)
 
 /* ---- reflect ---- */
 
+static struct {
+	uint64_t n_good, n_bad, n_other;
+} reflected;
+
+/* Checks a frame and turns it round; false: not to be sent back. */
+static bool
+turn(uint8_t *frame, uint32_t len)
+{
+	switch (flow_check(frame, len, FLOW_THERE)) {
+	case FLOW_GOOD:
+		reflected.n_good++;
+		flow_turn(frame, len);
+		return true;
+	case FLOW_OTHER:
+		reflected.n_other++;
+		return false;
+	default:
+		reflected.n_bad++;
+		return false;
+	}
+}
+
+static int
+reflect_end(void)
+{
+	printf("good %" PRIu64 " bad %" PRIu64 " other %" PRIu64 "\n", reflected.n_good,
+	       reflected.n_bad, reflected.n_other);
+	return reflected.n_bad ? 1 : 0;
+}
+
+static int
+reflect_tap(const char *iface)
+{
+	struct sockaddr_ll sa = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP)};
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), bytes = 64 << 20;
+	static uint8_t frame[65536];
+
+	sa.sll_ifindex = (int)if_nametoindex(iface);
+	if (fd < 0 || sa.sll_ifindex == 0 || bind(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0)
+		die("%s: %s", iface, strerror(errno));
+	/* A window of frames of each of several drivers must fit. */
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) != 0)
+		die("receive buffer: %s", strerror(errno));
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		ssize_t n = recv(fd, frame, sizeof(frame), 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		if (turn(frame, (uint32_t)n) && send(fd, frame, (size_t)n, 0) != n)
+			break;
+	}
+	if (errno != ENETDOWN && errno != ENODEV && errno != ENXIO)
+		die("%s: %s", iface, strerror(errno));
+	return reflect_end();
+}
+
 struct stream {
 	int fd;
 	uint8_t in[1 << 20];
@@ -157,7 +219,6 @@ reflect(const char *path)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	static struct stream s;
-	uint64_t n_good = 0, n_bad = 0, n_other = 0;
 	bool alive = true;
 
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
@@ -196,18 +257,9 @@ reflect(const char *path)
 				die("a frame of %u bytes", len);
 			if (s.in_bytes - at < 4 + len)
 				break;
-			switch (flow_check(frame, len, FLOW_THERE)) {
-			case FLOW_GOOD:
-				n_good++;
-				flow_turn(frame, len);
+			if (turn(frame, len)) {
 				memcpy(s.out + s.out_bytes, s.in + at, 4 + len);
 				s.out_bytes += 4 + len;
-				break;
-			case FLOW_OTHER:
-				n_other++;
-				break;
-			default:
-				n_bad++;
 			}
 			at += 4 + len;
 		}
@@ -215,8 +267,7 @@ reflect(const char *path)
 		s.in_bytes -= at;
 		alive = alive && flush(&s);
 	}
-	printf("good %" PRIu64 " bad %" PRIu64 " other %" PRIu64 "\n", n_good, n_bad, n_other);
-	return n_bad ? 1 : 0;
+	return reflect_end();
 }
 
 int
@@ -226,6 +277,9 @@ main(int argc, char **argv)
 		return serve(argv[2], (uint16_t)atoi(argv[3]));
 	if (argc == 3 && strcmp(argv[1], "reflect") == 0)
 		return reflect(argv[2]);
-	fputs("usage: peer serve IFACE PORT | peer reflect SOCKET\n", stderr);
+	if (argc == 3 && strcmp(argv[1], "reflect-tap") == 0)
+		return reflect_tap(argv[2]);
+	fputs("usage: peer serve IFACE PORT | peer reflect SOCKET | peer reflect-tap IFACE\n",
+	      stderr);
 	return 2;
 }
