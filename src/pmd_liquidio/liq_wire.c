@@ -32,6 +32,7 @@
 #define SLEEP_MIN_NS  20000u /* and how long, doubled while nothing comes */
 #define SLEEP_MAX_NS  500000u
 #define LINK_EVERY_NS (50 * WEIR_NS_PER_MS)
+#define TRY_EVERY_NS  (1 * WEIR_NS_PER_S)
 
 struct liq_wire {
 	struct liqm_card *card;
@@ -42,7 +43,9 @@ struct liq_wire {
 	struct rte_mempool *pool;
 	pthread_mutex_t lock; /* of being opened and closed */
 	bool open;
-	bool link_up; /* of the thread, while it runs */
+	/* of the thread, while it runs */
+	bool started, refused;
+	bool link_up;
 	pthread_t thread;
 	_Atomic bool stop;
 	/* each written by one side */
@@ -107,7 +110,7 @@ frame_out(void *ctx, const uint8_t *frame, uint32_t len_bytes)
 	add(&w->n_out_full, 1);
 }
 
-/* ---- in: a thread ---- */
+/* ---- in ---- */
 
 static void
 frame_in(struct liq_wire *w, struct rte_mbuf *m)
@@ -146,6 +149,69 @@ follow_link(struct liq_wire *w)
 	w->link_up = up;
 }
 
+/* ---- the port ---- */
+
+/* Out of the application's sight; it may be ours already. */
+static int
+claim(const struct liq_wire *w, uint16_t port_id)
+{
+	struct rte_eth_dev_owner owner = {.id = RTE_ETH_DEV_NO_OWNER};
+	int ret;
+
+	if (rte_eth_dev_owner_get(port_id, &owner) == 0 && owner.id == w->owner.id)
+		return 0;
+	ret = rte_eth_dev_owner_set(port_id, &w->owner);
+	if (ret < 0)
+		LIQ_LOG(ERR, "wire=port:%s: somebody else has it: %s", w->name, owner.name);
+	return ret;
+}
+
+static int
+configure_port(struct liq_wire *w)
+{
+	struct rte_eth_conf conf = {.link_speeds = 0};
+	struct rte_eth_dev_info info;
+	int socket_id, ret;
+
+	ret = rte_eth_dev_info_get(w->port_id, &info);
+	if (ret < 0)
+		return ret;
+	w->multi_segs = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
+	socket_id = rte_eth_dev_socket_id(w->port_id);
+	ret = rte_eth_dev_configure(w->port_id, 1, 1, &conf);
+	if (ret == 0)
+		ret = rte_eth_rx_queue_setup(w->port_id, 0, N_DESC, (unsigned int)socket_id, NULL,
+					     w->pool);
+	if (ret == 0)
+		ret = rte_eth_tx_queue_setup(w->port_id, 0, N_DESC, (unsigned int)socket_id, NULL);
+	return ret;
+}
+
+/* A port whose far end is not there yet may refuse: it is tried again later. */
+static bool
+start_port(struct liq_wire *w)
+{
+	int ret = rte_eth_dev_start(w->port_id);
+
+	if (ret < 0) {
+		if (!w->refused)
+			LIQ_LOG(NOTICE,
+				"wire=port:%s: does not start yet (%d), no carrier until then",
+				w->name, ret);
+		w->refused = true;
+		return false;
+	}
+	/* the filter is the card's business; not every port can do without its own */
+	rte_eth_promiscuous_enable(w->port_id);
+	liqm_wire_callback(w->card, 0, frame_out, w);
+	follow_link(w);
+	return true;
+}
+
+/* ---- in: a thread ---- */
+
 static void *
 receive(void *arg)
 {
@@ -153,15 +219,22 @@ receive(void *arg)
 	struct rte_mbuf *m[BURST];
 	unsigned int n_empty = 0;
 	uint64_t sleep_ns = SLEEP_MIN_NS;
-	uint64_t link_ns = weir_clock_ns();
+	uint64_t looked_ns = weir_clock_ns();
 	bool registered = rte_thread_register() == 0; /* for the pool's cache */
 
 	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
 		uint16_t n;
 
-		if (weir_clock_ns() - link_ns >= LINK_EVERY_NS) {
-			link_ns = weir_clock_ns();
-			follow_link(w);
+		if (weir_clock_ns() - looked_ns >= (w->started ? LINK_EVERY_NS : TRY_EVERY_NS)) {
+			looked_ns = weir_clock_ns();
+			if (w->started)
+				follow_link(w);
+			else
+				w->started = start_port(w);
+		}
+		if (!w->started) {
+			nap(&sleep_ns);
+			continue;
 		}
 
 		/* without room it waits here, and the far end sees a full port */
@@ -185,51 +258,7 @@ receive(void *arg)
 	return NULL;
 }
 
-/* ---- the port ---- */
-
-/* Out of the application's sight; it may be ours already. */
-static int
-claim(const struct liq_wire *w, uint16_t port_id)
-{
-	struct rte_eth_dev_owner owner = {.id = RTE_ETH_DEV_NO_OWNER};
-	int ret;
-
-	if (rte_eth_dev_owner_get(port_id, &owner) == 0 && owner.id == w->owner.id)
-		return 0;
-	ret = rte_eth_dev_owner_set(port_id, &w->owner);
-	if (ret < 0)
-		LIQ_LOG(ERR, "wire=port:%s: somebody else has it: %s", w->name, owner.name);
-	return ret;
-}
-
-static int
-start_port(struct liq_wire *w)
-{
-	struct rte_eth_conf conf = {.link_speeds = 0};
-	struct rte_eth_dev_info info;
-	int socket_id, ret;
-
-	ret = rte_eth_dev_info_get(w->port_id, &info);
-	if (ret < 0)
-		return ret;
-	w->multi_segs = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-	conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-	conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
-	socket_id = rte_eth_dev_socket_id(w->port_id);
-	ret = rte_eth_dev_configure(w->port_id, 1, 1, &conf);
-	if (ret == 0)
-		ret = rte_eth_rx_queue_setup(w->port_id, 0, N_DESC, (unsigned int)socket_id, NULL,
-					     w->pool);
-	if (ret == 0)
-		ret = rte_eth_tx_queue_setup(w->port_id, 0, N_DESC, (unsigned int)socket_id, NULL);
-	if (ret == 0)
-		ret = rte_eth_dev_start(w->port_id);
-	if (ret < 0)
-		return ret;
-	/* the filter is the card's business; not every port can do without its own */
-	rte_eth_promiscuous_enable(w->port_id);
-	return 0;
-}
+/* ---- life ---- */
 
 static int
 open_locked(struct liq_wire *w)
@@ -248,22 +277,23 @@ open_locked(struct liq_wire *w)
 	w->pool = rte_pktmbuf_pool_create(pool_name, N_MBUFS, 256, 0, DATA_ROOM, SOCKET_ID_ANY);
 	if (!w->pool)
 		return -ENOMEM;
-	ret = start_port(w);
+	ret = configure_port(w);
 	if (ret < 0) {
-		LIQ_LOG(ERR, "wire=port:%s: not started: %d", w->name, ret);
+		LIQ_LOG(ERR, "wire=port:%s: not configured: %d", w->name, ret);
 		goto free_pool;
 	}
+	w->started = start_port(w);
 	atomic_store(&w->stop, false);
-	follow_link(w);
 	ret = liq_thread_start(&w->thread, "liq-wire", receive, w);
 	if (ret < 0)
 		goto stop_port;
-	liqm_wire_callback(w->card, 0, frame_out, w);
 	w->open = true;
 	return 0;
 
 stop_port:
-	rte_eth_dev_stop(w->port_id);
+	liqm_wire_callback(w->card, 0, NULL, NULL);
+	if (w->started)
+		rte_eth_dev_stop(w->port_id);
 free_pool:
 	rte_mempool_free(w->pool);
 	w->pool = NULL;
@@ -339,13 +369,14 @@ liq_wire_destroy(struct liq_wire *w)
 	if (!w)
 		return;
 	rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, port_appears, w);
-	liqm_wire_callback(w->card, 0, NULL, NULL);
 	if (w->open) {
 		atomic_store(&w->stop, true);
 		pthread_join(w->thread, NULL);
+		liqm_wire_callback(w->card, 0, NULL, NULL);
 		/* the application may have closed all ports before us */
 		if (rte_eth_dev_is_valid_port(w->port_id)) {
-			rte_eth_dev_stop(w->port_id);
+			if (w->started)
+				rte_eth_dev_stop(w->port_id);
 			rte_eth_dev_owner_unset(w->port_id, w->owner.id);
 		}
 		rte_mempool_free(w->pool);

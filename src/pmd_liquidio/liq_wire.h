@@ -5,7 +5,8 @@
  *
  * The port is ours: it is taken out of the application's sight (ethdev ownership) as soon as it is
  * there, configured with one queue each way and started when it is first needed.  A thread of
- * its own receives; it sleeps while nothing comes.  Transmission happens where the card works.
+ * its own receives; it sleeps while nothing comes, and it starts the port later when it does not
+ * start yet (a memif client without its server).  The card has a carrier while the port has one.  Transmission happens where the card works.
  * Whatever does not fit is counted.
  */
 #ifndef LIQ_WIRE_H
@@ -28,7 +29,8 @@ struct liq_wire_stats {
 /* Remembers the port's name, and claims it now or when it appears.  0 or negative errno. */
 int liq_wire_create(struct liqm_card *card, const char *port_name, struct liq_wire **out);
 
-/* Opens the port if it is not open yet.  -ENODEV: there is none of that name. */
+/* Configures the port if that was not done yet, and starts it or leaves that to the thread.  -ENODEV:
+ * there is none of that name; other errors of its configuration. */
 int liq_wire_open(struct liq_wire *wire);
 
 /* NULL is fine. */
