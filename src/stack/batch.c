@@ -72,6 +72,42 @@ flush_to_port(struct weir_lcore *lc, struct weir_txb *b)
 	return sent;
 }
 
+/* Fill the batch up with what waits behind it. */
+static void
+take_late(struct weir_lcore *lc, struct weir_txb *b)
+{
+	while (b->n_late > 0 && b->n < WEIR_TXB_SIZE) {
+		struct rte_mbuf *m = b->late_head;
+
+		b->late_head = weir_meta(m)->next;
+		b->n_late--;
+		b->m[b->n++] = m;
+	}
+	if (b->n > 0)
+		lc->dirty |= 1u << b->port;
+}
+
+/* Control by the owner, rarely: nothing is to be kept any more. */
+static void
+drop_all(struct weir_lcore *lc, struct weir_txb *b, enum weir_drop reason)
+{
+	do {
+		drop_first(lc, b, b->n, reason);
+		if (b->n_late > 0)
+			take_late(lc, b);
+	} while (b->n > 0);
+}
+
+/* Tell other lcores, when it changes. */
+static inline void
+say_full(struct weir_txb *b)
+{
+	const bool full = b->n == WEIR_TXB_SIZE;
+
+	if (unlikely(full != atomic_load_explicit(&b->full, memory_order_relaxed)))
+		atomic_store_explicit(&b->full, full, memory_order_relaxed);
+}
+
 static unsigned int
 flush(struct weir_lcore *lc, struct weir_txb *b)
 {
@@ -85,16 +121,50 @@ flush(struct weir_lcore *lc, struct weir_txb *b)
 		sent += b->self ? flush_to_port(lc, b) : flush_to_mesh(lc, b);
 		if (b->n == left)
 			break;
+		if (unlikely(b->n_late > 0))
+			take_late(lc, b);
 	}
 	if (likely(b->n == 0)) {
 		b->stall_ns = 0;
-	} else if (b->n < before || b->stall_ns == 0) {
+	} else if (b->n < before || sent > 0 || b->stall_ns == 0) {
 		b->stall_ns = lc->now_ns | 1;
 	} else if (lc->now_ns - b->stall_ns > lc->stack->tx_stall_ns && lc->now_ns > b->stall_ns) {
-		drop_first(lc, b, b->n, b->self ? WEIR_DROP_TXQ_FULL : WEIR_DROP_MESH_FULL_TX);
+		drop_all(lc, b, b->self ? WEIR_DROP_TXQ_FULL : WEIR_DROP_MESH_FULL_TX);
 		b->stall_ns = 0;
 	}
+	say_full(b);
 	return sent;
+}
+
+void
+weir_batch_put_late(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m)
+{
+	struct weir_txb *b = &lc->txb[port->index];
+
+	if (likely(b->n_late == 0 && weir_batch_room(lc, port) > 0)) {
+		weir_batch_put(lc, port, m);
+		return;
+	}
+	if (b->n_late >= lc->stack->conf.mesh_ring * (uint32_t)lc->stack->n_lcores) {
+		weir_drop(lc, WEIR_DROP_TXQ_FULL, m);
+		return;
+	}
+	weir_count(&lc->c.tx_batch_in, 1);
+	weir_meta(m)->next = NULL;
+	if (b->n_late++ > 0)
+		weir_meta(b->late_tail)->next = m;
+	else
+		b->late_head = m;
+	b->late_tail = m;
+}
+
+bool
+weir_batch_takes(struct weir_lcore *lc, const struct weir_port *port)
+{
+	const struct weir_txb *b = &lc->txb[port->index];
+
+	return b->self || (!weir_batch_full(lc->stack, lc->slot, b->port) &&
+			   weir_mesh_free(lc, b->owner) > b->n);
 }
 
 unsigned int
@@ -154,5 +224,5 @@ weir_batch_drop_all(struct weir_lcore *lc, enum weir_drop reason)
 {
 	for (unsigned int p = 0; p < WEIR_ALL_PORTS; p++)
 		if (lc->txb[p].n > 0)
-			drop_first(lc, &lc->txb[p], lc->txb[p].n, reason);
+			drop_all(lc, &lc->txb[p], reason);
 }

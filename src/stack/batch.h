@@ -36,6 +36,30 @@ weir_batch_put(struct weir_lcore *lc, const struct weir_port *port, struct rte_m
 	weir_count(&lc->c.tx_batch_in, 1);
 }
 
+/*
+ * A frame that another lcore has finished, for a queue of this one: append, or keep it behind the full batch;
+ * its senders hold back meanwhile. Beyond what their rings hold it is dropped (txq_full).
+ */
+void weir_batch_put_late(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m);
+
+/* Does the port's queue for frames of lc refuse at the moment? Any thread: a hint. */
+static inline bool
+weir_batch_full(const struct weir_stack *stack, uint16_t lcore_slot, uint16_t port)
+{
+	const struct weir_txb *b = &stack->lcores[lcore_slot]->txb[port];
+
+	if (!b->self)
+		b = &stack->lcores[b->owner]->txb[port];
+	return atomic_load_explicit((_Atomic bool *)(uintptr_t)&b->full, memory_order_relaxed);
+}
+
+/*
+ * May lc accept one more datagram for the port? Where another lcore owns the queue: only what its ring is sure to
+ * take and the owner does not have to park, for nobody looks after the batch of an attached thread between
+ * its calls.
+ */
+bool weir_batch_takes(struct weir_lcore *lc, const struct weir_port *port);
+
 /* A protocol's own frame: append, or drop it (txq_full) when there is no room. Counts tx_protocol. */
 void weir_batch_protocol(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m);
 

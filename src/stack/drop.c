@@ -51,7 +51,7 @@ weir_drop_bulk(struct weir_lcore *lc, enum weir_drop reason, struct rte_mbuf **m
 	if (n == 0)
 		return;
 	weir_count(&lc->c.drops[reason], n);
-	rte_pktmbuf_free_bulk(m, n);
+	weir_mbuf_give_back(m, n);
 }
 
 unsigned int
@@ -87,4 +87,56 @@ void
 weir_mbuf_discard(struct rte_mbuf *m)
 {
 	rte_pktmbuf_free(m);
+}
+
+static_assert(offsetof(struct rte_mbuf, data_off) % 8 == 0 &&
+		      offsetof(struct rte_mbuf, refcnt) ==
+			      offsetof(struct rte_mbuf, data_off) + 2 &&
+		      offsetof(struct rte_mbuf, nb_segs) == offsetof(struct rte_mbuf, data_off) + 4,
+	      "one word tells");
+
+/*
+ * Is there nothing to be undone before the buffer goes back to its pool? The first segment of a packet of one
+ * segment has no next (rte_mbuf_check()): its second line, which nobody may have touched, is not read.
+ */
+static inline bool
+simple(const struct rte_mbuf *m)
+{
+	/* One segment, one reference; atomic, for somebody else may give up his reference just now. */
+	uint64_t word =
+		__atomic_load_n((const uint64_t *)(const void *)&m->data_off, __ATOMIC_RELAXED);
+
+	/* The two in the middle: 1 and 1 in either byte order. */
+	return (uint32_t)(word >> 16) == 0x10001 &&
+	       (m->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)) == 0;
+}
+
+void
+weir_mbuf_give_back(struct rte_mbuf **m, unsigned int n)
+{
+	struct rte_mbuf **const end = m + n;
+
+	while (m != end) {
+		struct rte_mbuf **const start = m;
+		struct rte_mempool *pool;
+
+		if (unlikely(*m == NULL || !simple(*m))) {
+			if (*m != NULL)
+				rte_pktmbuf_free(*m);
+			m++;
+			continue;
+		}
+		pool = (*m)->pool;
+		do
+			m++;
+		while (m != end && *m != NULL && likely((*m)->pool == pool && simple(*m)));
+		rte_mempool_put_bulk(pool, (void **)start, (unsigned int)(m - start));
+	}
+}
+
+void
+weir_spend_all(struct weir_lcore *lc)
+{
+	weir_mbuf_give_back(lc->spent, lc->n_spent);
+	lc->n_spent = 0;
 }

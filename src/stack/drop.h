@@ -24,4 +24,24 @@ void weir_consume(struct weir_lcore *lc, enum weir_proto proto, struct rte_mbuf 
 /* Free buffers that were never a frame (an allocation undone, segments emptied by a pull). */
 void weir_mbuf_discard(struct rte_mbuf *m);
 
+/*
+ * Buffers that have come to their end without being refused, as rte_pktmbuf_free_bulk() but in one go for
+ * what is simple. NULL entries are skipped.
+ */
+void weir_mbuf_give_back(struct rte_mbuf **m, unsigned int n);
+
+/*
+ * Give a buffer back soon, together with others: at the latest when the lcore finds nothing to receive, at the
+ * end of its turn, or when it detaches.
+ */
+void weir_spend_all(struct weir_lcore *lc);
+
+static inline void
+weir_spend(struct weir_lcore *lc, struct rte_mbuf *m)
+{
+	lc->spent[lc->n_spent++] = m;
+	if (unlikely(lc->n_spent == RTE_DIM(lc->spent)))
+		weir_spend_all(lc);
+}
+
 #endif /* WEIR_DROP_INTERNAL_H */

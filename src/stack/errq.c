@@ -14,8 +14,8 @@
 
 struct weir_errq {
 	atomic_uint lock;
-	_Atomic uint32_t n;  /* entries; written under the lock */
-	uint32_t head;       /* the oldest */
+	_Atomic uint32_t n; /* entries; written under the lock */
+	uint32_t head;      /* the oldest */
 	_Atomic uint64_t lost;
 	struct weir_sockerr e[WEIR_ERRQ_MAX];
 };
@@ -117,8 +117,8 @@ weir_errq_pending(const struct weir_socket *sk)
 {
 	const struct weir_errq *q = errq_of(sk);
 
-	return q != NULL &&
-	       atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&q->n, memory_order_acquire) != 0;
+	return q != NULL && atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&q->n,
+						 memory_order_acquire) != 0;
 }
 
 uint64_t

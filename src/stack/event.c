@@ -19,6 +19,7 @@
 
 #include <rte_pause.h>
 
+#include "batch.h"
 #include "errq.h"
 
 /* ---- the lock ---- */
@@ -60,7 +61,8 @@ signal_eventfd(struct weir_waiting *w)
 {
 	const int efd = atomic_load_explicit(&w->efd, memory_order_relaxed);
 
-	if (efd < 0 || atomic_load_explicit(&w->signalled, memory_order_relaxed))
+	if (efd < 0 || atomic_load_explicit(&w->signalled, memory_order_relaxed) ||
+	    atomic_load_explicit(&w->muted, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&w->signalled, true, memory_order_relaxed);
 	(void)!eventfd_write(efd, 1); /* cannot fail: the count is 0 */
@@ -72,6 +74,7 @@ tell(struct weir_socket *sk, unsigned int n)
 {
 	struct weir_waiting *w = &sk->wait;
 	const unsigned int woken = RTE_MIN(n, w->unwoken);
+	bool told = false; /* an exclusive watch has somebody who will come */
 
 	if (woken > 0) {
 		w->unwoken -= woken;
@@ -79,8 +82,11 @@ tell(struct weir_socket *sk, unsigned int n)
 		weir_count(&w->wakes, woken);
 	}
 	signal_eventfd(w);
-	for (struct weir_watch *x = w->watch; x != NULL; x = x->next)
-		x->fn(x);
+	for (struct weir_watch *x = w->watch; x != NULL; x = x->next) {
+		if (x->exclusive && told)
+			continue;
+		told = x->fn(x) || told;
+	}
 	return woken;
 }
 
@@ -119,12 +125,23 @@ weir_event_close(struct weir_socket *sk)
 
 /* ---- what there is ---- */
 
+/* Would the queue that refused last take something now? */
+static bool
+writable(const struct weir_socket *sk)
+{
+	const uint32_t blocked = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&sk->blocked,
+						      memory_order_relaxed);
+
+	return blocked == 0 || !weir_batch_full(sk->stack, (uint16_t)(blocked >> 8),
+						(uint16_t)((blocked & 0xff) - 1));
+}
+
 uint32_t
 weir_event_mask(const struct weir_socket *sk)
 {
 	const uint8_t shut =
 		atomic_load_explicit((_Atomic uint8_t *)(uintptr_t)&sk->shut, memory_order_acquire);
-	uint32_t mask = WEIR_EV_OUT;
+	uint32_t mask = writable(sk) ? WEIR_EV_OUT : 0;
 
 	if ((shut & WEIR_SHUT_RD) != 0)
 		mask |= WEIR_EV_IN | EPOLLRDHUP;
@@ -145,8 +162,7 @@ holds(struct weir_socket *sk, uint32_t events, const uint64_t *arrivals)
 {
 	uint32_t mask = weir_event_mask(sk) & events;
 
-	if ((mask & EPOLLERR) != 0 &&
-	    atomic_load_explicit(&sk->error, memory_order_acquire) == 0)
+	if ((mask & EPOLLERR) != 0 && atomic_load_explicit(&sk->error, memory_order_acquire) == 0)
 		mask &= ~(uint32_t)EPOLLERR;
 	if (arrivals == NULL || (mask & ~(uint32_t)WEIR_EV_IN) != 0)
 		return mask != 0;
@@ -195,13 +211,25 @@ futex_wait(struct weir_waiting *w, uint32_t seq, uint64_t ns)
 	return 0; /* woken, moved already, or time is up: the caller looks */
 }
 
+/* Of timeout_ns since start; UINT64_MAX: for ever. */
+static uint64_t
+left(uint64_t start, uint64_t timeout_ns)
+{
+	uint64_t passed;
+
+	if (timeout_ns == UINT64_MAX)
+		return UINT64_MAX;
+	passed = weir_clock_ns() - start;
+	return passed < timeout_ns ? timeout_ns - passed : 0;
+}
+
 int
 weir_event_wait(struct weir_lcore *lc, struct weir_socket *sk, uint32_t events,
 		const uint64_t *arrivals, uint64_t spin_ns, uint64_t timeout_ns)
 {
 	const bool worker = lc->kind == WEIR_LC_WORKER;
 	const uint64_t start = weir_clock_ns();
-	uint64_t passed = 0;
+	uint64_t passed;
 	uint32_t seq;
 	int ret = 0;
 
@@ -210,6 +238,7 @@ weir_event_wait(struct weir_lcore *lc, struct weir_socket *sk, uint32_t events,
 			return -EBADF;
 		if (holds(sk, events, arrivals))
 			return 0;
+		passed = weir_clock_ns() - start;
 		if (passed >= timeout_ns)
 			return -ETIMEDOUT;
 		if (ret != 0)
@@ -223,13 +252,21 @@ weir_event_wait(struct weir_lcore *lc, struct weir_socket *sk, uint32_t events,
 			seq = fall_asleep(sk);
 			if (!holds(sk, events, arrivals) &&
 			    !atomic_load_explicit(&sk->wait.closed, memory_order_acquire))
-				ret = futex_wait(
-					&sk->wait, seq,
-					timeout_ns == UINT64_MAX ? timeout_ns : timeout_ns - passed);
+				ret = futex_wait(&sk->wait, seq, left(start, timeout_ns));
 			wake_up(&sk->wait);
 		}
-		passed = weir_clock_ns() - start;
 	}
+}
+
+unsigned int
+weir_event_sleepers(struct weir_socket *sk)
+{
+	unsigned int n;
+
+	waiting_lock(&sk->wait);
+	n = sk->wait.asleep;
+	waiting_unlock(&sk->wait);
+	return n;
 }
 
 /* ---- watches ---- */
@@ -294,27 +331,66 @@ weir_event_quiet(struct weir_socket *sk)
 	waiting_unlock(w);
 }
 
-int
-weir_socket_eventfd(struct weir_socket *sk)
+void
+weir_event_mute(struct weir_socket *sk, bool mute)
 {
 	struct weir_waiting *w = &sk->wait;
-	int efd = atomic_load_explicit(&w->efd, memory_order_acquire);
+	eventfd_t count;
+	int efd;
 
-	if (efd >= 0)
-		return efd;
-	efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (efd < 0)
-		return -errno;
+	waiting_lock(w);
+	efd = atomic_load_explicit(&w->efd, memory_order_relaxed);
+	if (efd >= 0 && mute != atomic_load_explicit(&w->muted, memory_order_relaxed)) {
+		atomic_store_explicit(&w->muted, mute, memory_order_relaxed);
+		if (mute) {
+			/* Readable for good, and nobody need make it quiet. */
+			atomic_store_explicit(&w->signalled, false, memory_order_relaxed);
+			(void)!eventfd_write(efd, 1);
+		} else {
+			(void)!eventfd_read(efd, &count);
+			settle_eventfd(sk);
+		}
+	}
+	waiting_unlock(w);
+}
+
+bool
+weir_event_muted(const struct weir_socket *sk)
+{
+	return atomic_load_explicit((_Atomic bool *)(uintptr_t)&sk->wait.muted,
+				    memory_order_relaxed);
+}
+
+int
+weir_event_adopt(struct weir_socket *sk, int efd, bool mute)
+{
+	struct weir_waiting *w = &sk->wait;
+
 	waiting_lock(w);
 	if (atomic_load_explicit(&w->efd, memory_order_relaxed) < 0) {
+		atomic_store_explicit(&w->muted, mute, memory_order_relaxed);
 		atomic_store_explicit(&w->efd, efd, memory_order_release);
-		settle_eventfd(sk);
+		if (!mute)
+			settle_eventfd(sk);
 	} else { /* another thread was faster */
 		close(efd);
 		efd = atomic_load_explicit(&w->efd, memory_order_relaxed);
 	}
 	waiting_unlock(w);
 	return efd;
+}
+
+int
+weir_socket_eventfd(struct weir_socket *sk)
+{
+	int efd = atomic_load_explicit(&sk->wait.efd, memory_order_acquire);
+
+	if (efd >= 0) {
+		weir_event_mute(sk, false);
+		return efd;
+	}
+	efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return efd >= 0 ? weir_event_adopt(sk, efd, false) : -errno;
 }
 
 /* ---- life ---- */

@@ -130,8 +130,8 @@ copy_quote(const struct rte_mbuf *m, uint32_t off, uint32_t len, uint8_t *to)
 
 /* An error about a datagram: find the socket that sent it by the quoted header. */
 static void
-error_input(struct weir_lcore *lc, struct rte_mbuf *m, const struct wire_view *v, uint8_t type,
-	    uint8_t code)
+error_input(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m,
+	    const struct wire_view *v, uint8_t type, uint8_t code)
 {
 	uint8_t room[WIRE_IP4_MAX + WIRE_UDP_LEN];
 	uint32_t off = (uint32_t)v->l2_len + v->l3_len + WIRE_ICMP_LEN;
@@ -167,6 +167,8 @@ error_input(struct weir_lcore *lc, struct rte_mbuf *m, const struct wire_view *v
 	key.peer.v4 = ip->dst;
 	key.lport = udp->sport;
 	key.pport = udp->dport;
+	key.iface = (uint16_t)(port->index +
+			       1); /* a socket bound to another interface did not send it */
 	if (weir_local4(lc->stack, ip->src) != WEIR_LOCAL_UNICAST ||
 	    (sk = weir_socktab_lookup(lc, &key)) == NULL) {
 		weir_drop(lc, WEIR_DROP_ICMP_QUOTE, m);
@@ -233,7 +235,7 @@ weir_icmp_input(struct weir_lcore *lc, const struct weir_port *port, struct rte_
 	case WIRE_ICMP_UNREACH:
 	case WIRE_ICMP_TIME_EXCEEDED:
 	case WIRE_ICMP_PARAM:
-		error_input(lc, m, v, icmp->type, icmp->code);
+		error_input(lc, port, m, v, icmp->type, icmp->code);
 		break;
 	default:
 		weir_consume(lc, WEIR_PROTO_ICMP, m);

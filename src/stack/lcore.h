@@ -96,6 +96,19 @@ struct weir_port {
 	char device[64];
 };
 
+/*
+ * What the last datagram received on a port has in common with those that follow it, in the same burst or in
+ * the next: rx.c, which says what it is good for.
+ */
+struct weir_rx_last {
+	struct wire_train train;
+	uint64_t gen;      /* of the stack's addresses, when these were looked at */
+	uint64_t addr_sum; /* of both addresses, for the pseudo-header */
+	wire_be32 src, dst;
+	uint32_t ports; /* as in the header */
+	bool group;     /* sent to a group address or MAC */
+};
+
 /* ---- transmit batches ---- */
 
 #define WEIR_TXB_SIZE 64
@@ -113,6 +126,11 @@ struct weir_txb {
 	bool self;
 	bool prepare;      /* frames carry offload requests: rte_eth_tx_prepare first */
 	uint64_t stall_ns; /* when the queue first refused, 0: it did not */
+	/* Frames of other lcores that had left their hands when the queue stopped: they go first. */
+	uint32_t n_late;
+	struct rte_mbuf *late_head, *late_tail; /* linked by weir_meta(m)->next */
+	_Atomic bool
+		full; /* the queue takes nothing and the batch no more; others read it before they send */
 	struct rte_mbuf *m[WEIR_TXB_SIZE];
 };
 
@@ -171,6 +189,12 @@ struct weir_lcore {
 	uint16_t n_in;
 	struct rte_ring *ctl;
 
+	/* Buffers that the application has had copies of: see weir_spend(). */
+	struct rte_mbuf *spent[32];
+	unsigned int n_spent;
+
+	struct weir_rx_last rx_last[WEIR_ALL_PORTS];
+
 	struct weir_hold holds[WEIR_HOLDS];
 	struct weir_txb txb[WEIR_ALL_PORTS];
 
@@ -180,6 +204,12 @@ struct weir_lcore {
 static_assert(offsetof(struct weir_lcore, rxq) == WEIR_CACHE_LINE * 2 ||
 		      offsetof(struct weir_lcore, rxq) == WEIR_CACHE_LINE,
 	      "turn state ahead of the queues");
+
+/*
+ * The calling thread's lcores, linked by thread_next: written by attach and detach. In the memory that every
+ * thread has from its start, so that it is read without a call.
+ */
+extern __thread struct weir_lcore *weir_thread_lcores __attribute__((tls_model("initial-exec")));
 
 /* ---- the stack ---- */
 
@@ -250,15 +280,21 @@ weir_meta(struct rte_mbuf *m)
 	return RTE_MBUF_DYNFIELD(m, weir_meta_offset, struct weir_meta *);
 }
 
-/* True size of a datagram: see <weir/socket.h>. */
+/* True size of a datagram in one buffer, or of one segment of several: see <weir/socket.h>. */
+static inline uint32_t
+weir_truesize_of(uint16_t buf_len)
+{
+	return (uint32_t)buf_len + 128;
+}
+
 static inline uint32_t
 weir_truesize(const struct rte_mbuf *m)
 {
-	uint32_t sum = (uint32_t)m->buf_len + 128;
+	uint32_t sum = weir_truesize_of(m->buf_len);
 
 	while (unlikely(m->next != NULL)) {
 		m = m->next;
-		sum += (uint32_t)m->buf_len + 128;
+		sum += weir_truesize_of(m->buf_len);
 	}
 	return sum;
 }

@@ -93,12 +93,18 @@ weir_dgram_plain(const struct rte_mbuf *m)
 	return m->packet_type == WEIR_PTYPE_PLAIN;
 }
 
+static_assert(offsetof(struct rte_mbuf, pkt_len) == offsetof(struct rte_mbuf, packet_type) + 4,
+	      "type and length: one store");
+
 /* Make it plain: a frame with data_off at its first byte, payload bytes behind the headers. */
 static inline void
 weir_dgram_make_plain(struct rte_mbuf *m, uint32_t payload)
 {
-	m->packet_type = WEIR_PTYPE_PLAIN;
-	m->pkt_len = payload;
+	const struct {
+		uint32_t type, len;
+	} both = {WEIR_PTYPE_PLAIN, payload};
+
+	memcpy(&m->packet_type, &both, sizeof(both));
 	m->data_len = (uint16_t)payload;
 	m->data_off = (uint16_t)(m->data_off + WEIR_PLAIN_HDRS);
 }

@@ -106,11 +106,20 @@ weir_mesh_send(struct weir_lcore *lc, uint16_t to_slot, enum weir_mesh_msg type,
 }
 
 unsigned int
+weir_mesh_free(const struct weir_lcore *lc, uint16_t to_slot)
+{
+	const struct rte_ring *r = lc->stack->lcores[to_slot]->in[lc->slot];
+
+	return r->capacity - (__atomic_load_n(&r->prod.tail, __ATOMIC_RELAXED) -
+			      __atomic_load_n(&r->cons.tail, __ATOMIC_RELAXED));
+}
+
+unsigned int
 weir_mesh_take(struct weir_lcore *lc, uint16_t from, uint64_t *word, unsigned int n)
 {
 	struct rte_ring *r = lc->in[from];
 
-	if (r == NULL || rte_ring_empty(r))
+	if (r == NULL || weir_ring_empty(r))
 		return 0;
 	return rte_ring_sc_dequeue_burst(r, (void **)(uintptr_t)word, n, NULL);
 }

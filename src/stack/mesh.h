@@ -38,8 +38,22 @@ unsigned int weir_mesh_frames(struct weir_lcore *lc, uint16_t to_slot, enum weir
 bool weir_mesh_send(struct weir_lcore *lc, uint16_t to_slot, enum weir_mesh_msg type,
 		    uint64_t payload);
 
+/* Words that lc can still hand to a worker: exact for the sender, who alone makes it less. */
+unsigned int weir_mesh_free(const struct weir_lcore *lc, uint16_t to_slot);
+
 /* Take up to n words that lcore `from` sent to lc. */
 unsigned int weir_mesh_take(struct weir_lcore *lc, uint16_t from, uint64_t *word, unsigned int n);
+
+/*
+ * Any thread. rte_ring_empty() reads with plain loads what other threads write; C11 and the thread
+ * sanitizer want atomic ones. The dequeue that follows does the ordering.
+ */
+static inline bool
+weir_ring_empty(const struct rte_ring *r)
+{
+	return __atomic_load_n(&r->prod.tail, __ATOMIC_RELAXED) ==
+	       __atomic_load_n(&r->cons.tail, __ATOMIC_RELAXED);
+}
 
 static inline enum weir_mesh_kind
 weir_mesh_kind(uint64_t word)

@@ -20,6 +20,8 @@
 #include "local.h"
 #include "mesh.h"
 #include "route.h"
+#include "sock.h"
+#include "socktab.h"
 
 struct weir_neigh_ctl {
 	atomic_uint lock;
@@ -247,8 +249,11 @@ static void
 send_ask(struct weir_lcore *lc, const struct ask *a)
 {
 	static const uint8_t none[WIRE_ETH_ALEN];
-	const struct weir_route *r = weir_route_lookup(lc->stack, &a->ip, WEIR_IPV4);
+	const struct weir_route *r =
+		weir_route_lookup_on(lc->stack, &a->ip, WEIR_IPV4, a->port->index);
 
+	if (r == NULL) /* taken to be on the link of a port that the sender asked for */
+		r = weir_route_of_port(lc->stack, a->port->index);
 	if (r == NULL || !r->has_src)
 		return;
 	arp_send(lc, a->port, WIRE_ARP_REQUEST, r->src.v4, NULL, a->ip.v4,
@@ -319,6 +324,42 @@ weir_neigh_use(struct weir_lcore *lc, const struct weir_port *port, uint32_t ind
 
 /* ---- held datagrams ---- */
 
+/*
+ * Tell the socket that sent it: host unreachable, as if a router had said so (RFC 1122 2.3.2.1), with an own
+ * address as the offender. Only one that keeps errors hears of it. COLD.
+ */
+static void
+report_failure(struct weir_lcore *lc, const struct weir_port *port, const struct rte_mbuf *m)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+	const struct wire_ip4 *ip = (const struct wire_ip4 *)(const void *)(p + WIRE_ETH_LEN);
+	const struct wire_udp *udp = (const struct wire_udp *)(const void *)(ip + 1);
+	struct weir_key key = {.family = WEIR_IPV4, .iface = (uint16_t)(port->index + 1)};
+	struct weir_sockerr e = {.err = EHOSTUNREACH, .origin = 2, .type = 3, .code = 1};
+	struct weir_socket *sk;
+	const void *payload;
+
+	if (m->data_len < WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN)
+		return;
+	key.local.v4 = ip->src;
+	key.lport = udp->sport;
+	key.peer.v4 = ip->dst;
+	key.pport = udp->dport;
+	sk = weir_socktab_lookup(lc, &key);
+	if (sk == NULL)
+		return;
+	e.to = weir_addr_v4(WIRE_BE32(ip->dst), WIRE_BE16(udp->dport));
+	e.offender = weir_addr_v4(WIRE_BE32(ip->src), 0);
+	e.len = RTE_MIN((uint32_t)(WIRE_BE16(udp->len) - WIRE_UDP_LEN),
+			(uint32_t)sizeof(e.payload));
+	payload = rte_pktmbuf_read(m, WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN, e.len, e.payload);
+	if (payload == NULL)
+		e.len = 0;
+	else if (payload != e.payload)
+		memcpy(e.payload, payload, e.len);
+	weir_sock_report(sk, &e, false);
+}
+
 static void
 hold_release(struct weir_lcore *lc, struct weir_hold *h, uint64_t word)
 {
@@ -332,6 +373,9 @@ hold_release(struct weir_lcore *lc, struct weir_hold *h, uint64_t word)
 	lc->n_holds--;
 	weir_count(&lc->c.tx_held_out, n);
 	if (!ready) {
+		for (const struct rte_mbuf *f = m; f != NULL;
+		     f = weir_meta((struct rte_mbuf *)(uintptr_t)f)->next)
+			report_failure(lc, port, f);
 		weir_drop_list(lc, WEIR_DROP_NEIGH_FAILED, m);
 		return;
 	}
@@ -564,6 +608,9 @@ weir_neigh_arp_input(struct weir_lcore *lc, const struct weir_port *port, struct
 			learn(lc, port, &spa, sha, request, !request);
 		else if (spa.v4 == tpa.v4) /* gratuitous: only what we know already */
 			learn(lc, port, &spa, sha, false, false);
+	} else if (for_us && weir_local4(stack, spa.v4) == WEIR_NOT_LOCAL) {
+		/* Not on link here by any route: only whom we have asked here all the same. */
+		learn(lc, port, &spa, sha, false, !request);
 	}
 	if (request && for_us)
 		arp_send(lc, port, WIRE_ARP_REPLY, tpa.v4, sha, spa.v4, sha);

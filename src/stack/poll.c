@@ -38,10 +38,7 @@ mesh_tx(struct weir_lcore *lc, struct rte_mbuf *m)
 	struct weir_port *port = port_of(lc, m);
 
 	weir_count(&lc->c.mesh_tx_out, 1);
-	if (weir_batch_room(lc, port) == 0)
-		weir_drop(lc, WEIR_DROP_TXQ_FULL, m);
-	else
-		weir_batch_put(lc, port, m);
+	weir_batch_put_late(lc, port, m);
 }
 
 static void
@@ -97,8 +94,11 @@ weir_poll_mesh(struct weir_lcore *lc)
 	unsigned int total = 0;
 
 	for (uint16_t s = 0; s < lc->n_in; s++) {
-		unsigned int n = weir_mesh_take(lc, s, word, RTE_DIM(word));
+		unsigned int n;
 
+		if (lc->in[s] == NULL || likely(weir_ring_empty(lc->in[s])))
+			continue;
+		n = weir_mesh_take(lc, s, word, RTE_DIM(word));
 		if (n > 0)
 			mesh_words(lc, word, n);
 		total += n;
@@ -109,9 +109,27 @@ weir_poll_mesh(struct weir_lcore *lc)
 /* Errors that a loop-back frame causes come back the same way: rounds enough for that, not for a storm. */
 #define LOOPBACK_ROUNDS 8
 
+/* By which port is a looped-back frame received? A copy of what went to a group: by the one it left by. */
+static inline unsigned int
+looped_port(const struct rte_mbuf *m)
+{
+	return (*rte_pktmbuf_mtod(m, const uint8_t *) & 1) != 0 ? m->port : WEIR_PORT_LOOPBACK;
+}
+
+/* Copies of what was sent to groups: as from that port, but with an address of ours as the source. COLD. */
+static __rte_noinline void
+receive_copies(struct weir_lcore *lc, unsigned int from, struct rte_mbuf **m, unsigned int n)
+{
+	struct weir_port port = *lc->stack->ports[from];
+
+	port.parse.loopback = true;
+	weir_rx_burst(lc, &port, m, n, true);
+}
+
 unsigned int
 weir_poll_loopback(struct weir_lcore *lc)
 {
+	struct weir_port *lo = lc->stack->ports[WEIR_PORT_LOOPBACK];
 	struct rte_mbuf *m[WEIR_TXB_SIZE];
 	unsigned int total = 0;
 
@@ -120,14 +138,25 @@ weir_poll_loopback(struct weir_lcore *lc)
 
 		if (n == 0)
 			break;
+		weir_count(&lc->pc[WEIR_PORT_LOOPBACK].rx_frames, n);
 		for (unsigned int i = 0; i < n; i++) {
 			/* What never was on a wire needs no sums. */
 			m[i]->ol_flags =
 				(m[i]->ol_flags & (RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT)) |
 				RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-			m[i]->port = WEIR_PORT_LOOPBACK;
+			weir_count(&lc->pc[WEIR_PORT_LOOPBACK].rx_bytes, m[i]->pkt_len);
 		}
-		weir_rx_burst(lc, lc->stack->ports[WEIR_PORT_LOOPBACK], m, n, false);
+		for (unsigned int i = 0, end; i < n; i = end) {
+			unsigned int from = looped_port(m[i]);
+
+			end = i + 1;
+			while (end < n && looped_port(m[end]) == from)
+				end++;
+			if (likely(from == WEIR_PORT_LOOPBACK))
+				weir_rx_burst(lc, lo, m + i, end - i, true);
+			else
+				receive_copies(lc, from, m + i, end - i);
+		}
 		total += n;
 	}
 	return total;
@@ -210,13 +239,15 @@ weir_turn(struct weir_lcore *lc)
 	}
 	if (unlikely(lc->now_ns >= lc->house_ns))
 		house_keeping(lc);
+	if (lc->n_spent != 0)
+		weir_spend_all(lc);
 	weir_count(&lc->c.turns, 1);
 	if (work == 0)
 		weir_count(&lc->c.idle_turns, 1);
 	rte_rcu_qsbr_quiescent(lc->rcu, lc->slot);
 	lc->in_turn = false;
 	/* After the turn, so that a called function may itself wait and take turns. */
-	if (unlikely(!rte_ring_empty(lc->ctl)))
+	if (unlikely(!weir_ring_empty(lc->ctl)))
 		work += run_calls(lc);
 	return work;
 }

@@ -109,8 +109,20 @@ may_host(const struct rte_mbuf *m)
 	       ((uintptr_t)m->buf_addr & (sizeof(void *) - 1)) == 0;
 }
 
+static inline void
+make_host(struct rte_mbuf *host, const struct weir_recvq_batch *b, uint32_t size)
+{
+	struct weir_meta *meta = weir_meta(host);
+
+	meta->run = 0;
+	meta->time_ns = b->time_ns;
+	meta->truesize = size;
+	meta->drops = 0;
+	host->port = (uint16_t)(b->port | b->lcore << 8); /* see facts_of */
+}
+
 /* Make runs of the first n datagrams of the batch: returns the first, *last is the last one's host. */
-static inline weir_runref
+static weir_runref
 make_runs(const struct weir_recvq_batch *b, unsigned int n, struct rte_mbuf **last)
 {
 	struct rte_mbuf *const *m = b->m;
@@ -121,7 +133,6 @@ make_runs(const struct weir_recvq_batch *b, unsigned int n, struct rte_mbuf **la
 		uint32_t size = b->size != NULL ? b->size[i] : b->each;
 		unsigned int k = RTE_MIN(n - i, (unsigned int)WEIR_RUN_MAX);
 		struct rte_mbuf *host;
-		struct weir_meta *meta;
 
 		if (unlikely(b->size != NULL))
 			for (unsigned int j = 1; j < k; j++)
@@ -135,12 +146,7 @@ make_runs(const struct weir_recvq_batch *b, unsigned int n, struct rte_mbuf **la
 		else if (k > 1)
 			for (unsigned int j = 0; j < k; j++)
 				run_mbufs(host)[j] = m[i + j];
-		meta = weir_meta(host);
-		meta->run = 0;
-		meta->time_ns = b->time_ns;
-		meta->truesize = size;
-		meta->drops = 0;
-		host->port = b->port;
+		make_host(host, b, size);
 		if (before == NULL)
 			first = run_of(host, k);
 		else
@@ -191,11 +197,24 @@ look_at_released(const struct weir_recvq *q)
 				    memory_order_acquire);
 }
 
+/* Add to a count of what was refused; the flag after it. */
 static void
-count_full(struct weir_recvq *q, unsigned int n)
+count_refused(struct weir_recvq *q, _Atomic uint64_t *count, unsigned int n)
 {
 	/* hot-ok: once per batch that was refused, instead of the lock */
-	atomic_fetch_add_explicit(&q->n_full, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(count, n, memory_order_relaxed);
+	if (!atomic_load_explicit(&q->refused, memory_order_relaxed))
+		atomic_store_explicit(&q->refused, true, memory_order_release);
+}
+
+/* Tell the first datagram how many were refused since the last one was queued. Lock held. */
+static void
+tell_drops(struct weir_recvq *q, struct weir_meta *first, uint32_t after)
+{
+	uint32_t drops = (uint32_t)(load(&q->n_full) + load(&q->n_mem_limit)) - after;
+
+	first->drops = drops - q->drops_told;
+	q->drops_told = drops;
 }
 
 /* Without the lock: would not even the first one be taken? */
@@ -221,16 +240,22 @@ weir_recvq_produce(struct weir_recvq *q, struct weir_recvq_batch *b)
 	unsigned int n = b->n;
 	uint64_t bytes, held, limit, charged;
 	struct rte_mbuf *last;
-	uint32_t drops;
 	weir_runref first;
 
 	b->wake = 0;
 	if (unlikely(surely_full(q, b))) {
-		count_full(q, n);
+		count_refused(q, &q->n_full, n);
 		return 0;
 	}
-	bytes = batch_bytes(b, n);
-	first = make_runs(b, n, &last);
+	if (n == 1) {
+		bytes = b->size != NULL ? b->size[0] : b->each;
+		last = b->m[0];
+		make_host(last, b, (uint32_t)bytes);
+		first = run_of(last, 1);
+	} else {
+		bytes = batch_bytes(b, n);
+		first = make_runs(b, n, &last);
+	}
 	limit = load(&q->limit);
 
 	lock(&q->lock);
@@ -241,7 +266,7 @@ weir_recvq_produce(struct weir_recvq *q, struct weir_recvq_batch *b)
 		held = charged - load(&q->released_seen);
 		n = how_many_fit(b, held, limit);
 		if (n < b->n)
-			count_full(q, b->n - n);
+			count_refused(q, &q->n_full, b->n - n);
 		if (n == 0) {
 			unlock(&q->lock);
 			return 0;
@@ -251,13 +276,9 @@ weir_recvq_produce(struct weir_recvq *q, struct weir_recvq_batch *b)
 			first = make_runs(b, n, &last);
 		}
 	}
-	drops = (uint32_t)(load(&q->n_full) + load(&q->n_mem_limit));
-	if (n < b->n)
-		drops -= b->n - n; /* those come after */
-	if (unlikely(drops != q->drops_told)) {
-		weir_meta(run_host(first))->drops = drops - q->drops_told;
-		q->drops_told = drops;
-	}
+	/* Acquire: pairs with count_refused; the counts are at least those. */
+	if (unlikely(atomic_load_explicit(&q->refused, memory_order_acquire)))
+		tell_drops(q, weir_meta(run_host(first)), b->n - n);
 	if (q->tail != NULL)
 		weir_meta(q->tail)->run = first;
 	else
@@ -277,8 +298,7 @@ weir_recvq_produce(struct weir_recvq *q, struct weir_recvq_batch *b)
 void
 weir_recvq_refuse(struct weir_recvq *q, unsigned int n)
 {
-	/* hot-ok: once per batch that was refused */
-	atomic_fetch_add_explicit(&q->n_mem_limit, n, memory_order_relaxed);
+	count_refused(q, &q->n_mem_limit, n);
 }
 
 /* ---- reader ---- */
@@ -306,28 +326,51 @@ release_owed(struct weir_recvq *q)
 	q->owed = 0;
 }
 
-/* Move the whole shared queue to the end of the reader's. False: it is empty. */
-static inline bool
-splice(struct weir_recvq *q)
+/*
+ * Move the whole shared queue to the end of the reader's, for one who wants n datagrams. When these are all of
+ * both, in one run, it need not be queued again: *whole, and its charge is given back in the same hold. Returns
+ * what was the shared queue's first run; 0: it is empty.
+ */
+static inline weir_runref
+splice(struct weir_recvq *q, unsigned int n, bool *whole)
 {
 	weir_runref run;
+	uint64_t charged;
 
 	/* Pairs with the release in produce. */
 	if (atomic_load_explicit(&q->n, memory_order_acquire) == 0)
-		return false;
+		return 0;
 	lock(&q->lock);
 	run = q->head;
-	if (r_head(q) == 0)
-		set_r_head(q, run);
-	else
-		weir_meta(q->r_tail)->run = run;
-	q->r_tail = q->tail;
+	charged = load(&q->charged);
+	*whole = r_head(q) == 0 && run_host(run) == q->tail && run_n(run) <= n;
+	if (*whole) {
+		charged = q->r_charged;
+		store(&q->charged, charged);
+	} else {
+		if (r_head(q) == 0)
+			set_r_head(q, run);
+		else
+			weir_meta(q->r_tail)->run = run;
+		q->r_tail = q->tail;
+	}
+	q->r_charged = charged;
 	q->head = 0;
 	q->tail = NULL;
-	atomic_store_explicit(&q->n, 0, memory_order_relaxed);
+	/* Release, and after r_head: pairs with weir_recvq_readable(), which may be another thread's. */
+	atomic_store_explicit(&q->n, 0, memory_order_release);
 	unlock(&q->lock);
 	weir_count(&q->n_splices, 1);
-	return true;
+	return run;
+}
+
+/* For a walk, which takes nothing. */
+static bool
+splice_all(struct weir_recvq *q)
+{
+	bool whole;
+
+	return splice(q, 0, &whole) != 0;
 }
 
 static inline void
@@ -335,33 +378,15 @@ facts_of(struct weir_recvq_facts *facts, const struct rte_mbuf *host, uint32_t d
 {
 	facts->time_ns = weir_meta((struct rte_mbuf *)(uintptr_t)host)->time_ns;
 	facts->drops = drops;
-	facts->port = host->port;
+	facts->port = (uint8_t)host->port;
+	facts->lcore = (uint8_t)(host->port >> 8);
 }
 
-unsigned int
-weir_recvq_take_held(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n,
-		     struct weir_recvq_facts *facts)
+static inline void
+copy_run(struct rte_mbuf **m, weir_runref run, unsigned int at, unsigned int k)
 {
-	unsigned int at, left, k;
-	struct rte_mbuf *host;
-	const struct weir_meta *meta;
-	weir_runref run;
+	struct rte_mbuf *host = run_host(run);
 
-	run = r_head(q);
-	if (unlikely(run == 0)) {
-		if (!splice(q))
-			return 0;
-		run = r_head(q);
-	}
-	host = run_host(run);
-	meta = weir_meta(host);
-	at = q->r_at;
-	left = run_n(run) - at;
-	k = RTE_MIN(n, left);
-	if (at == 0)
-		q->drops += meta->drops;
-	facts_of(facts, host, q->drops);
-	q->owed += (uint64_t)k * meta->truesize;
 	if (run_n(run) == 1)
 		m[0] = host;
 	else if (k == WEIR_RUN_MAX)
@@ -369,18 +394,47 @@ weir_recvq_take_held(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n,
 	else
 		for (unsigned int i = 0; i < k; i++)
 			m[i] = run_mbufs(host)[at + i];
+}
+
+unsigned int
+weir_recvq_take_held(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n,
+		     struct weir_recvq_facts *facts)
+{
+	weir_runref run = r_head(q);
+	const struct weir_meta *meta;
+	unsigned int at, left, k;
+	bool whole = false;
+
+	if (run == 0 || unlikely(n == 0)) {
+		if (unlikely(n == 0))
+			return 0;
+		run = splice(q, n, &whole);
+		if (run == 0)
+			return 0;
+	}
+	meta = weir_meta(run_host(run));
+	at = q->r_at;
+	left = run_n(run) - at;
+	k = RTE_MIN(n, left);
+	if (at == 0)
+		q->drops += meta->drops;
+	facts_of(facts, run_host(run), q->drops);
+	copy_run(m, run, at, k);
+	weir_count(&q->n_read, k);
+	if (whole)
+		return k;
+	q->owed += (uint64_t)k * meta->truesize;
 	if (k == left) {
 		run = meta->run;
 		set_r_head(q, run);
 		q->r_at = 0;
 		if (run != 0) {
-			rte_prefetch0(weir_meta(run_host(run)));
 			rte_prefetch0(run_host(run));
+			rte_prefetch0(weir_meta(run_host(run)));
 		}
 	} else {
 		q->r_at = (uint8_t)(at + k);
 	}
-	weir_count(&q->n_read, k);
 	/* In lumps; a reader that has run dry gives everything back. */
 	if (run == 0 || q->owed >= load(&q->lump))
 		release_owed(q);
@@ -391,12 +445,49 @@ unsigned int
 weir_recvq_take(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n,
 		struct weir_recvq_facts *facts)
 {
-	unsigned int got;
+	unsigned int k;
 
-	readers_lock(q);
-	got = weir_recvq_take_held(q, m, n, facts);
-	readers_unlock(q);
-	return got;
+	if (likely(!q->several))
+		return weir_recvq_take_held(q, m, n, facts);
+	lock(&q->r_lock);
+	k = weir_recvq_take_held(q, m, n, facts);
+	unlock(&q->r_lock);
+	return k;
+}
+
+static __rte_noinline struct rte_mbuf *
+take_one_slowly(struct weir_recvq *q)
+{
+	struct weir_recvq_facts facts;
+	struct rte_mbuf *m;
+
+	return weir_recvq_take(q, &m, 1, &facts) == 1 ? m : NULL;
+}
+
+/* As weir_recvq_take(), for what it mostly comes to: not the last of a run. */
+struct rte_mbuf *
+weir_recvq_take_one(struct weir_recvq *q)
+{
+	const weir_runref run = r_head(q);
+	const struct weir_meta *meta;
+	struct rte_mbuf *host;
+	unsigned int at;
+
+	if (unlikely(q->several || run == 0))
+		return take_one_slowly(q);
+	at = q->r_at;
+	if (unlikely(at + 1 == run_n(run)))
+		return take_one_slowly(q);
+	host = run_host(run);
+	meta = weir_meta(host);
+	if (at == 0)
+		q->drops += meta->drops;
+	q->r_at = (uint8_t)(at + 1);
+	q->owed += meta->truesize;
+	weir_count(&q->n_read, 1);
+	if (unlikely(q->owed >= load(&q->lump)))
+		release_owed(q);
+	return run_mbufs(host)[at];
 }
 
 void
@@ -423,7 +514,7 @@ look_at(struct weir_recvq_pos *pos)
 struct rte_mbuf *
 weir_recvq_first(struct weir_recvq *q, struct weir_recvq_pos *pos)
 {
-	if (r_head(q) == 0 && !splice(q))
+	if (r_head(q) == 0 && !splice_all(q))
 		return NULL;
 	pos->run = r_head(q);
 	pos->at = q->r_at;
@@ -439,7 +530,7 @@ weir_recvq_next(struct weir_recvq *q, struct weir_recvq_pos *pos)
 	const struct weir_meta *meta = weir_meta(run_host(pos->run));
 
 	if (++pos->at == run_n(pos->run)) {
-		if (meta->run == 0 && !splice(q)) {
+		if (meta->run == 0 && !splice_all(q)) {
 			pos->at--; /* a later call may find more */
 			return NULL;
 		}

@@ -11,11 +11,11 @@
  * another core, fetches what it wants by array and in parallel, not one cache miss after the other along
  * a list; and of the other mbufs nothing is written. A buffer without that room hosts a run of one.
  *
- * Charging. `charged` (producers, under the lock) and `released` (reader, published in lumps) only
- * grow; what is held is their difference. The producers keep the last value of `released` that they
- * saw and read the other line only when that old value says "full". So no atomic read-modify-write but
- * the lock, once per batch, and no line is written by both sides. A batch that finds the queue full is
- * refused without the lock.
+ * Charging. What is held is the difference of `charged` (under the lock) and `released` (reader, published in
+ * lumps, only grows). The producers keep the last value of `released` that they saw and read the other line
+ * only when that old value says "full". So no atomic read-modify-write but the lock, once per batch. A reader
+ * that takes the whole shared queue at once gives it back in the hold of the splice. A batch that finds the
+ * queue full is refused without the lock.
  *
  * Threads: produce by any number of lcores. Reader's calls by one thread at a time, without a lock; or,
  * with weir_recvq_set_readers(), by several, under the readers' lock. Order: readers' lock, then the
@@ -38,9 +38,10 @@ static_assert(alignof(struct rte_mbuf) >= WEIR_RUN_MAX, "room for the count");
 struct weir_recvq {
 	/* Producers, under the lock; atomics are also read without it. */
 	alignas(WEIR_CACHE_LINE) atomic_uint lock;
-	bool armed; /* somebody wants to hear of arrivals */
-	_Atomic uint32_t n; /* datagrams in the shared queue */
-	uint32_t drops_told; /* up to the last datagram queued */
+	bool armed;           /* somebody wants to hear of arrivals */
+	_Atomic bool refused; /* something, some time: the counts of the next line are not all 0 */
+	_Atomic uint32_t n;   /* datagrams in the shared queue */
+	uint32_t drops_told;  /* up to the last datagram queued */
 	weir_runref head;
 	struct rte_mbuf *tail; /* host of the last run */
 	_Atomic uint64_t charged;
@@ -48,27 +49,29 @@ struct weir_recvq {
 	_Atomic uint64_t limit;
 	weir_counter n_queued;
 
-	/* Producers, when they refuse: added to without the lock. */
+	/* Not touched while there is room: producers add to the counts when they refuse, without the lock; the
+	 * reader publishes what it has released, and they read it when they think that the queue is full. */
 	alignas(WEIR_CACHE_LINE) _Atomic uint64_t n_full;
 	_Atomic uint64_t n_mem_limit;
-
-	/* Reader writes, producers read when they think that the queue is full. */
-	alignas(WEIR_CACHE_LINE) _Atomic uint64_t released;
+	_Atomic uint64_t released;
 	weir_counter n_purged;
+	atomic_uint r_lock; /* readers', when there are several */
 
 	/* Reader. */
 	alignas(WEIR_CACHE_LINE) _Atomic weir_runref r_head;
 	struct rte_mbuf *r_tail;
-	uint64_t owed; /* taken but not yet published in released */
+	uint64_t owed;      /* taken but not yet published in released */
+	uint64_t r_charged; /* `charged` after the last splice */
 	weir_counter n_read, n_splices;
 	_Atomic uint64_t lump; /* a quarter of the limit */
 	uint32_t drops;        /* before the last datagram taken */
-	atomic_uint r_lock;
-	uint8_t r_at; /* datagrams taken of the run r_head */
-	bool several; /* readers: r_lock is taken */
+	uint8_t r_at;          /* datagrams taken of the run r_head */
+	bool several;          /* readers: r_lock is taken */
 };
 static_assert(offsetof(struct weir_recvq, n_queued) + 8 <= WEIR_CACHE_LINE, "producers: one line");
-static_assert(offsetof(struct weir_recvq, several) < 4 * WEIR_CACHE_LINE, "reader: one line");
+static_assert(offsetof(struct weir_recvq, several) < 3 * WEIR_CACHE_LINE, "reader: one line");
+
+static_assert(WEIR_MAX_LCORES <= UINT8_MAX && WEIR_MAX_PORTS < UINT8_MAX, "run_fact");
 
 /* Datagrams that arrived together on one port. */
 struct weir_recvq_batch {
@@ -76,16 +79,19 @@ struct weir_recvq_batch {
 	const uint32_t *size; /* true size of each; NULL: all `each` */
 	uint32_t each;
 	uint16_t n;    /* not 0, at most WEIR_MAX_BURST */
-	uint16_t port; /* weir port index */
+	uint8_t port;  /* weir port index */
+	uint8_t lcore; /* slot of the producer */
 	uint64_t time_ns;
-	uint16_t wake; /* filled: somebody waits for so many; the caller tells event.c, after this call */
+	/* Filled: somebody waits, for so many; the caller tells event.c, after this call. */
+	uint16_t wake;
 };
 
 /* What the datagrams of one weir_recvq_take() have in common. */
 struct weir_recvq_facts {
 	uint64_t time_ns;
 	uint32_t drops; /* datagrams refused before these, modulo 2^32 */
-	uint16_t port;
+	uint8_t port;
+	uint8_t lcore; /* slot of the producer: is what it wrote in the caller's cache? */
 };
 
 void weir_recvq_init(struct weir_recvq *q, uint64_t limit_bytes);
@@ -126,6 +132,9 @@ unsigned int weir_recvq_take(struct weir_recvq *q, struct rte_mbuf **m, unsigned
 unsigned int weir_recvq_take_held(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n,
 				  struct weir_recvq_facts *facts);
 
+/* One datagram, without its facts; NULL: there is none. */
+struct rte_mbuf *weir_recvq_take_one(struct weir_recvq *q);
+
 /* The same across runs, for those who do not ask for the facts. */
 static inline unsigned int
 weir_recvq_consume(struct weir_recvq *q, struct rte_mbuf **m, unsigned int n)
@@ -153,15 +162,17 @@ void weir_recvq_unhold(struct weir_recvq *q);
 struct rte_mbuf *weir_recvq_first(struct weir_recvq *q, struct weir_recvq_pos *pos);
 struct rte_mbuf *weir_recvq_next(struct weir_recvq *q, struct weir_recvq_pos *pos);
 
-/* Is there a datagram in either queue? */
+/*
+ * Is there a datagram in either queue? Any thread. The shared queue first: what another thread has spliced
+ * away by then is in the reader's. Acquire: pairs with the releases in produce and splice.
+ */
 static inline bool
 weir_recvq_readable(const struct weir_recvq *q)
 {
-	/* Acquire: pairs with the release in produce. */
-	return atomic_load_explicit((_Atomic weir_runref *)(uintptr_t)&q->r_head,
-				    memory_order_relaxed) != 0 ||
-	       atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&q->n, memory_order_acquire) !=
-		       0;
+	return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&q->n, memory_order_acquire) !=
+		       0 ||
+	       atomic_load_explicit((_Atomic weir_runref *)(uintptr_t)&q->r_head,
+				    memory_order_relaxed) != 0;
 }
 
 /* Datagrams ever queued: moves with every arrival. Any thread. */

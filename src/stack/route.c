@@ -79,23 +79,84 @@ own_source(const union weir_ip *dst, uint8_t family)
 	return src;
 }
 
-int
-weir_route_source(struct weir_stack *stack, const union weir_ip *dst, uint8_t family, int port,
-		  union weir_ip *src)
-{
-	const struct weir_route *r;
+/* Where a datagram goes and from whom. */
+struct way {
+	struct weir_port *port;
+	const struct weir_route *r; /* NULL: this host, by the loopback port */
+	bool on_link; /* no route by the port that was asked for: the address is taken to be there */
+	wire_be32 src;
+};
 
-	if (is_own(weir_local_find(stack, dst, family), dst, family)) {
-		*src = own_source(dst, family);
+const struct weir_route *
+weir_route_of_port(struct weir_stack *stack, int port)
+{
+	const struct weir_fib *fib = atomic_load_explicit(&stack->fib, memory_order_acquire);
+	const struct weir_route *r = NULL;
+
+	for (uint32_t i = 0; i < fib->n; i++)
+		if (fib->route[i].family == WEIR_IPV4 && fib->route[i].port->index == port &&
+		    (r == NULL || (!r->has_src && fib->route[i].has_src)))
+			r = &fib->route[i];
+	return r;
+}
+
+/*
+ * As Linux decides: this host first; a port that was asked for needs no route; what goes to a group leaves
+ * by the port of the source address, if that is fixed (bound, zero: any). 0; -ENETUNREACH; -EINVAL: from
+ * 127/8 to a wire; -EADDRNOTAVAIL: a route, but no address to speak from.
+ */
+static int
+find_way(struct weir_stack *stack, const union weir_ip *dst, const union weir_ip *bound, int port,
+	 struct way *way)
+{
+	const struct weir_local *mine = weir_local_find(stack, dst, WEIR_IPV4);
+	const bool mcast = weir_is_mcast4(dst->v4);
+
+	*way = (struct way){.port = stack->ports[WEIR_PORT_LOOPBACK], .src = bound->v4};
+	if (bound->v4 != 0 && weir_local4(stack, bound->v4) != WEIR_LOCAL_UNICAST)
+		return -ENETUNREACH;
+	if (is_own(mine, dst, WEIR_IPV4)) {
+		if (bound->v4 == 0)
+			way->src = own_source(dst, WEIR_IPV4).v4;
 		return 0;
 	}
-	r = weir_route_lookup_on(stack, dst, family, port);
-	if (r == NULL)
+	if ((mcast || dst->v4 == 0xffffffff) && port < 0 && bound->v4 != 0) {
+		const struct weir_local *from = weir_local_find(stack, bound, WEIR_IPV4);
+
+		port = from != NULL ? from->port : WEIR_PORT_LOOPBACK;
+	}
+	if (mcast && port == WEIR_PORT_LOOPBACK) {
+		if (bound->v4 == 0)
+			way->src = WIRE_BE32(0x7f000001);
+		return 0;
+	}
+	way->r = weir_route_lookup_on(stack, dst, WEIR_IPV4, port);
+	if (way->r == NULL && port >= 0) {
+		way->r = weir_route_of_port(stack, port);
+		way->on_link = true;
+	}
+	if (way->r == NULL)
 		return -ENETUNREACH;
-	if (!r->has_src)
-		return -EADDRNOTAVAIL;
-	*src = r->src;
-	return 0;
+	way->port = way->r->port;
+	if (bound->v4 == 0) {
+		if (!way->r->has_src)
+			return -EADDRNOTAVAIL;
+		way->src = way->r->src.v4;
+	}
+	/* RFC 1122 3.2.1.3 (g): never on a wire. */
+	return weir_is_loopback4(way->src) ? -EINVAL : 0;
+}
+
+int
+weir_route_source(struct weir_stack *stack, const union weir_ip *dst, uint8_t family, int port,
+		  const union weir_ip *bound, union weir_ip *src)
+{
+	struct way way;
+	int ret = family == WEIR_IPV4 ? find_way(stack, dst, bound, port, &way) : -ENETUNREACH;
+
+	if (ret == 0)
+		*src = (union weir_ip){.v4 = way.src};
+	return ret;
 }
 
 /* Write the Ethernet and IPv4 template. */
@@ -133,39 +194,27 @@ miss(struct weir_lcore *lc, struct weir_rtc *set, uint64_t hash, const union wei
 	uint64_t gen = atomic_load_explicit(&stack->gen, memory_order_acquire);
 	const uint8_t family = sel & 7;
 	const int on_port = (sel >> 3) - 1;
-	struct weir_port *port;
-	const struct weir_route *r = NULL;
 	const struct weir_local *mine;
 	const union weir_ip *next_hop;
 	struct weir_rtc *e = set;
 	uint8_t mac[WIRE_ETH_ALEN] = {0};
 	uint8_t flags = 0;
 	uint32_t neigh = 0;
-	wire_be32 src;
+	struct way way;
 
 	*err = -ENETUNREACH;
-	mine = weir_local_find(stack, dst, family);
 	if (family != WEIR_IPV4)
 		return NULL;
-	if (is_own(mine, dst, family) ||
-	    (on_port == WEIR_PORT_LOOPBACK && weir_is_mcast4(dst->v4))) {
-		port = stack->ports[WEIR_PORT_LOOPBACK];
-		src = bound->v4 != 0            ? bound->v4
-		      : weir_is_mcast4(dst->v4) ? WIRE_BE32(0x7f000001)
-						: own_source(dst, family).v4;
-	} else {
-		r = weir_route_lookup_on(stack, dst, family, on_port);
-		if (r == NULL || (bound->v4 == 0 && !r->has_src))
-			return NULL;
-		port = r->port;
-		src = bound->v4 != 0 ? bound->v4 : r->src.v4;
-		if (weir_is_loopback4(src) && port->index != WEIR_PORT_LOOPBACK) {
-			*err = -EINVAL; /* RFC 1122 3.2.1.3 (g): never on a wire */
-			return NULL;
-		}
+	*err = find_way(stack, dst, bound, on_port, &way);
+	if (*err != 0) {
+		if (*err == -EADDRNOTAVAIL)
+			*err = -ENETUNREACH;
+		return NULL;
 	}
-	if (r == NULL) {
+	mine = weir_local_find(stack, dst, family);
+	if (way.r == NULL) {
 		flags = WEIR_RTC_NO_NEIGH;
+		memcpy(mac, way.port->parse.mac, sizeof(mac));
 	} else if (dst->v4 == 0xffffffff || (mine != NULL && mine->kind == WEIR_LOCAL_BROADCAST)) {
 		flags = WEIR_RTC_BROADCAST | WEIR_RTC_NO_NEIGH | WEIR_RTC_GROUP;
 		memcpy(mac, all_ones, sizeof(mac));
@@ -175,8 +224,8 @@ miss(struct weir_lcore *lc, struct weir_rtc *set, uint64_t hash, const union wei
 		       (const uint8_t[]){0x01, 0x00, 0x5e, dst->b[1] & 0x7f, dst->b[2], dst->b[3]},
 		       sizeof(mac));
 	} else {
-		next_hop = r->has_gateway ? &r->gateway : dst;
-		if (!weir_neigh_find_or_create(lc, r->port, next_hop, family, &neigh)) {
+		next_hop = way.r->has_gateway && !way.on_link ? &way.r->gateway : dst;
+		if (!weir_neigh_find_or_create(lc, way.port, next_hop, family, &neigh)) {
 			*err = -ENOBUFS;
 			return NULL;
 		}
@@ -187,13 +236,13 @@ miss(struct weir_lcore *lc, struct weir_rtc *set, uint64_t hash, const union wei
 	e->gen = gen;
 	e->dst = *dst;
 	e->bound = *bound;
-	e->port = port;
+	e->port = way.port;
 	e->neigh = neigh;
-	e->mtu = port->mtu;
+	e->mtu = way.port->mtu;
 	e->sel = sel;
 	e->flags = flags;
 	e->neigh_word = 0;
-	fill_header4(e, src, mac);
+	fill_header4(e, way.src, mac);
 	*err = 0;
 	return e;
 }
@@ -288,7 +337,7 @@ struct weir_fib *
 weir_route_build(struct weir_stack *stack)
 {
 	const struct weir_control *c = stack->control;
-	size_t max = c->n_addr + c->n_route + 1;
+	size_t max = c->n_addr + c->n_route;
 	struct weir_fib *fib;
 
 	fib = rte_zmalloc("weir_fib", sizeof(*fib) + max * sizeof(fib->route[0]), WEIR_CACHE_LINE);
@@ -316,17 +365,6 @@ weir_route_build(struct weir_stack *stack)
 					 .has_gateway = from->gateway.family != WEIR_UNSPEC,
 					 .port = stack->ports[from->port]};
 		choose_source(c, r);
-	}
-	if (c->n_addr > 0) {
-		/* Limited broadcast leaves by the port of the first address. */
-		struct weir_route *r = &fib->route[fib->n++];
-
-		*r = (struct weir_route){.src = c->addr[0].addr.ip,
-					 .family = WEIR_IPV4,
-					 .bits = 32,
-					 .has_src = true,
-					 .port = stack->ports[c->addr[0].port]};
-		r->prefix.v4 = 0xffffffff;
 	}
 	for (uint32_t i = 0; i < fib->n; i++)
 		fib->route[i].seq = i;

@@ -90,12 +90,16 @@ const struct weir_route *weir_route_lookup(struct weir_stack *stack, const union
 const struct weir_route *weir_route_lookup_on(struct weir_stack *stack, const union weir_ip *dst,
 					      uint8_t family, int port);
 
+/* Any IPv4 route of a port, for its source; NULL: it has none. */
+const struct weir_route *weir_route_of_port(struct weir_stack *stack, int port);
+
 /*
- * The source address for dst: 0; -ENETUNREACH: no route; -EADDRNOTAVAIL: a route, but no address to speak
- * from. port: index that it must leave by, -1: any. RCU reader or control.
+ * The source address for dst, from bound (zero: any) by port (index, -1: any): 0; -ENETUNREACH: no way there,
+ * or bound is not ours; -EINVAL: from 127/8 to elsewhere; -EADDRNOTAVAIL: a route, but no address to speak
+ * from. RCU reader or control.
  */
 int weir_route_source(struct weir_stack *stack, const union weir_ip *dst, uint8_t family, int port,
-		      union weir_ip *src);
+		      const union weir_ip *bound, union weir_ip *src);
 
 /* A table of control's lists, not yet published; NULL: out of memory. Control lock held. */
 struct weir_fib *weir_route_build(struct weir_stack *stack);

@@ -28,15 +28,21 @@
 struct rx_burst {
 	unsigned int n;      /* datagrams */
 	unsigned int n_keys; /* one for each train of datagrams of one flow */
-	bool same_size;      /* all true sizes are that of the first */
-	struct rte_mbuf *m[WEIR_MAX_BURST];
-	uint32_t size[WEIR_MAX_BURST]; /* true sizes */
-	uint8_t of[WEIR_MAX_BURST];    /* index of the datagram's key */
-	struct weir_key key[WEIR_MAX_BURST];
-	struct weir_socket *sk[WEIR_MAX_BURST]; /* for each key */
+	uint32_t each;       /* true size of all */
+	bool mixed;          /* ... no: see size */
 	uint64_t group; /* bit i: datagram i was sent to a group address or MAC: no ICMP about it */
 	uint64_t selects; /* bit i: the group of key i has a selector */
+	struct rte_mbuf **m;
+	struct weir_key key[WEIR_MAX_BURST];
+	struct weir_socket *sk[WEIR_MAX_BURST]; /* for each key */
+	uint8_t of[WEIR_MAX_BURST];             /* index of the datagram's key */
 };
+
+static inline bool
+ip_csum_good(const struct rte_mbuf *m)
+{
+	return (m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+}
 
 /*
  * Is the checksum of the datagram right, whose UDP header lies at udp, off bytes into the packet? addr is
@@ -48,12 +54,12 @@ udp_csum_ok(const struct rte_mbuf *m, const struct wire_udp *udp, uint32_t off, 
 {
 	uint64_t pseudo;
 
-	if (udp->csum == 0 || /* RFC 768: none was made */
-	    (m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_GOOD)
+	if ((m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_GOOD ||
+	    udp->csum == 0) /* RFC 768: none was made */
 		return true;
 	pseudo = addr + WIRE_BE16(WIRE_PROTO_UDP) + WIRE_BE16(udp_len);
 	if (likely(off + udp_len <= m->data_len)) {
-		if (likely(wire_fold(wire_sum(udp, udp_len, pseudo)) == 0xffff))
+		if (likely(wire_udp_sum_ok(udp, udp_len, addr)))
 			return true;
 	} else if (wire_fold(pseudo + weir_mbuf_sum_chained(m, off, udp_len)) == 0xffff) {
 		return true;
@@ -99,18 +105,39 @@ addresses_ok(struct weir_stack *stack, const struct weir_port *port, const struc
 }
 
 /*
+ * Nobody listens on port 0: whoever sent a good datagram there is told so, like any other. The headers are
+ * valid and in the first segment. COLD.
+ */
+static void
+answer_port0(struct weir_lcore *lc, const struct weir_port *port, const struct rte_mbuf *m)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+	const struct wire_ip4 *ip = (const struct wire_ip4 *)(const void *)(p + WIRE_ETH_LEN);
+	const uint32_t off = WIRE_ETH_LEN + (ip->ver_ihl & 0xfu) * 4;
+	const struct wire_udp *udp = (const struct wire_udp *)(const void *)(p + off);
+	const struct wire_view v = {.src4 = ip->src, .dst4 = ip->dst, .eth_group = p[0] & 1};
+	const uint32_t len = WIRE_BE16(udp->len);
+	enum weir_drop why;
+	bool group;
+
+	if (addresses_ok(lc->stack, port, &v, &group, &why) && !group &&
+	    udp_csum_ok(m, udp, off, len, (uint64_t)ip->src + ip->dst, &why))
+		weir_icmp_port_unreachable(lc, port, m);
+}
+
+/*
  * Parse one frame that does not follow the train. True: a datagram for us, in *v, and *frame may be
  * another mbuf now. False: it has been dealt with.
  */
-static __rte_noinline bool
-classify_alone(struct weir_lcore *lc, struct weir_port *port, bool ip_csum_good,
-	       struct rte_mbuf **frame, struct wire_view *v, bool *group)
+static bool
+classify_alone(struct weir_lcore *lc, struct weir_port *port, struct rte_mbuf **frame,
+	       struct wire_view *v, bool *group)
 {
 	struct wire_parse_opt opt = port->parse;
 	struct rte_mbuf *m = *frame;
 	enum weir_drop why;
 
-	opt.ip_csum_good = ip_csum_good;
+	opt.ip_csum_good = ip_csum_good(m);
 	wire_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, m->pkt_len, &opt, v);
 	while (unlikely(v->kind == WIRE_MORE)) {
 		struct rte_mbuf *head = weir_mbuf_pull(m, v->need, lc->stack->pool);
@@ -125,6 +152,8 @@ classify_alone(struct weir_lcore *lc, struct weir_port *port, bool ip_csum_good,
 	}
 	*frame = m;
 	if (unlikely(v->kind == WIRE_DROP)) {
+		if (v->reason == WEIR_DROP_UDP_PORT0)
+			answer_port0(lc, port, m);
 		weir_drop(lc, (enum weir_drop)v->reason, m);
 		return false;
 	}
@@ -143,114 +172,276 @@ classify_alone(struct weir_lcore *lc, struct weir_port *port, bool ip_csum_good,
 	return true;
 }
 
-/* What all datagrams of a train have in common, ready to be used. */
-struct common {
-	struct wire_train train;
-	uint64_t addr_sum; /* of both addresses, for the pseudo-header */
-	uint32_t off;      /* of the UDP header */
-	wire_be32 src, dst;
-	uint8_t l2_len, l3_len;
-	bool plain; /* no IP options */
-	bool group;
+/* State of stage 1. */
+struct classify {
+	struct weir_lcore *lc;
+	struct weir_port *port;
+	struct rx_burst *b;
+	struct weir_rx_last *c;
+	bool keyed;       /* the burst's last key is that of c's flow */
+	uint32_t span;    /* longest frame less the shortest */
+	uint16_t buf_len; /* of the first buffer, and mostly of all */
+	uint64_t bytes;
 };
 
+/* A guess where they are: all drivers leave the same headroom. */
 static inline void
-common_from(struct common *c, const struct wire_view *v, const uint8_t *p)
+prefetch_headers(const struct rte_mbuf *m)
 {
-	c->src = v->src4;
-	c->dst = v->dst4;
-	c->addr_sum = (uint64_t)v->src4 + v->dst4;
-	c->off = (uint32_t)v->l2_len + v->l3_len;
-	c->l2_len = v->l2_len;
-	c->l3_len = v->l3_len;
-	c->plain = v->l3_len == WIRE_IP4_MIN;
-	if (v->l3_len == WIRE_IP4_MIN)
-		wire_train_start(&c->train, p);
+	rte_prefetch0((const char *)m->buf_addr + RTE_PKTMBUF_HEADROOM);
 }
 
-/* Stage 1. */
-static void
+/* Has the device found both sums good? */
+static inline bool
+sums_vouched(const struct rte_mbuf *m)
+{
+	return (m->ol_flags & (RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK)) ==
+	       (RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD);
+}
+
+/*
+ * Frames from i on as long as they repeat what the last one was but for payload and lengths: same flow, same
+ * kind of buffer, and for vouched: sums vouched for by the device. They move to the front of the array, as
+ * datagrams. Returns the first other one.
+ */
+static __rte_always_inline unsigned int
+follow_train(struct classify *s, unsigned int i, unsigned int n, bool vouched)
+{
+	const struct wire_train train = s->c->train; /* in registers */
+	const uint64_t addr_sum = s->c->addr_sum;
+	const uint16_t buf_len = s->buf_len;
+	const uint32_t span = s->span;
+	struct rx_burst *b = s->b;
+	struct rte_mbuf **frames = b->m;
+	const unsigned int first = i;
+	unsigned int n_out;
+	uint64_t bytes = 0;
+
+	for (; i < n; i++) {
+		struct rte_mbuf *m = frames[i];
+		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+		const struct wire_udp *udp = (const void *)(p + WIRE_ETH_LEN + WIRE_IP4_MIN);
+		const uint32_t len = m->data_len;
+		uint32_t payload;
+
+		if (likely(i + PREFETCH_AHEAD < n))
+			prefetch_headers(frames[i + PREFETCH_AHEAD]);
+		if (unlikely(m->nb_segs != 1 || len - WIRE_TRAIN_MIN > span ||
+			     m->buf_len != buf_len))
+			break;
+		if (vouched && unlikely(!sums_vouched(m)))
+			break;
+		if (unlikely(!wire_train_follow(&train, p, len, &payload)))
+			break;
+		if (!vouched && !sums_vouched(m) &&
+		    unlikely(!wire_ip4_sum_ok(p + WIRE_ETH_LEN) ||
+			     (udp->csum != 0 &&
+			      !wire_udp_sum_ok(udp, payload + WIRE_UDP_LEN, addr_sum))))
+			break;
+		bytes += len;
+		weir_dgram_make_plain(m, payload);
+	}
+	n_out = i - first;
+	if (unlikely(first != b->n)) /* mostly they are where they should be */
+		memmove(&frames[b->n], &frames[first], n_out * sizeof(frames[0]));
+	if (unlikely(s->c->group))
+		for (unsigned int k = b->n; k < b->n + n_out; k++)
+			b->group |= UINT64_C(1) << k;
+	memset(b->of + b->n, (int)b->n_keys - 1, n_out);
+	s->bytes += bytes;
+	b->n += n_out;
+	return i;
+}
+
+static __rte_noinline unsigned int
+follow_train_vouched(struct classify *s, unsigned int i, unsigned int n)
+{
+	return follow_train(s, i, n, true);
+}
+
+static __rte_noinline unsigned int
+follow_train_summed(struct classify *s, unsigned int i, unsigned int n)
+{
+	return follow_train(s, i, n, false);
+}
+
+/*
+ * Could the frame follow the train but for its ports or its source? Then *payload is its payload length.
+ * False: go the whole way.
+ */
+static inline bool
+follows_roughly(const struct classify *s, const struct rte_mbuf *m, const uint8_t *p,
+		uint32_t *payload)
+{
+	const struct wire_ip4 *ip = (const void *)(p + WIRE_ETH_LEN);
+	const uint32_t len = m->data_len;
+
+	return m->nb_segs == 1 && len - WIRE_TRAIN_MIN <= s->span &&
+	       wire_train_other(&s->c->train, p, len, payload) &&
+	       (ip_csum_good(m) || wire_ip4_sum_ok(ip)) &&
+	       (ip->src == s->c->src || weir_local4(s->lc->stack, ip->src) == WEIR_NOT_LOCAL);
+}
+
+/* A key of the flow, for the datagrams from here on. */
+static inline void
+add_key(struct classify *s)
+{
+	struct rx_burst *b = s->b;
+	wire_be16 port[2]; /* source, destination */
+
+	memcpy(port, &s->c->ports, sizeof(port));
+	b->key[b->n_keys++] = (struct weir_key){.local.v4 = s->c->dst,
+						.peer.v4 = s->c->src,
+						.lport = port[1],
+						.pport = port[0],
+						.family = WEIR_IPV4,
+						.iface = (uint16_t)(s->port->index + 1)};
+}
+
+/* A frame that does not follow. Only when it is accepted it becomes what others follow. */
+static __rte_noinline void
+classify_one(struct classify *s, struct rte_mbuf *m)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct weir_rx_last *c = s->c;
+	struct rx_burst *b = s->b;
+	bool group = c->group;
+	bool plain;
+	struct wire_view v = {.l2_len = WIRE_ETH_LEN, .l3_len = WIRE_IP4_MIN};
+	const struct wire_udp *udp;
+	uint32_t payload, ports, off;
+	enum weir_drop why;
+	uint64_t addr_sum;
+
+	s->bytes += m->pkt_len;
+	if (likely(follows_roughly(s, m, p, &payload))) {
+		const struct wire_ip4 *ip = (const void *)(p + WIRE_ETH_LEN);
+
+		v.src4 = ip->src;
+		v.dst4 = ip->dst;
+	} else {
+		if (!classify_alone(s->lc, s->port, &m, &v, &group))
+			return;
+		p = rte_pktmbuf_mtod(m, const uint8_t *);
+		payload = v.udp_len - WIRE_UDP_LEN;
+	}
+	off = (uint32_t)v.l2_len + v.l3_len;
+	addr_sum = (uint64_t)v.src4 + v.dst4;
+	udp = (const void *)(p + off);
+	if (unlikely(!udp_csum_ok(m, udp, off, payload + WIRE_UDP_LEN, addr_sum, &why))) {
+		weir_drop(s->lc, why, m);
+		return;
+	}
+	memcpy(&ports, udp, sizeof(ports));
+	plain = m->nb_segs == 1 && v.l3_len == WIRE_IP4_MIN;
+	if (!s->keyed || c->ports != ports || c->src != v.src4 || c->dst != v.dst4 ||
+	    c->group != group) {
+		c->src = v.src4;
+		c->dst = v.dst4;
+		c->addr_sum = addr_sum;
+		c->ports = ports;
+		c->group = group;
+		s->keyed = true;
+		add_key(s);
+	}
+	if (likely(plain)) {
+		wire_train_start(&c->train, p);
+		b->mixed |= m->buf_len != s->buf_len;
+		weir_dgram_make_plain(m, payload);
+	} else {
+		wire_train_none(&c->train);
+		b->mixed = true;
+		weir_dgram_make_odd(m, v.l2_len, v.l3_len, payload);
+	}
+	if (unlikely(group))
+		b->group |= UINT64_C(1) << b->n;
+	b->of[b->n] = (uint8_t)(b->n_keys - 1);
+	b->m[b->n++] = m;
+}
+
+/* A quick look whether it is worth while to ask: addresses and ports. */
+static inline bool
+may_follow(const struct classify *s, const struct rte_mbuf *m)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	return m->data_len >= WIRE_TRAIN_MIN && wire_train_same_flow(&s->c->train, p);
+}
+
+/* Frames from i on that follow; vouched: see follow_train(). */
+static inline unsigned int
+follow_on(struct classify *s, unsigned int i, unsigned int n, bool vouched)
+{
+	return vouched ? follow_train_vouched(s, i, n) : follow_train_summed(s, i, n);
+}
+
+/*
+ * Stage 1. What is accepted moves to the front of frames. Returns the bytes of all frames. Most bursts go on
+ * with the flow of the last one: when no address has changed since, the first frame need not be asked more
+ * than the others.
+ */
+static inline uint64_t
 classify(struct weir_lcore *lc, struct weir_port *port, struct rte_mbuf **frames, unsigned int n,
 	 struct rx_burst *b)
 {
-	const uint32_t max_frame = port->parse.max_frame != 0 ? port->parse.max_frame : UINT32_MAX;
-	struct common c = {.group = false}; /* trains between two addresses are the rule */
-	uint64_t flow = UINT64_MAX; /* ports of the last key while c is the same, else no ports */
-	unsigned int n_keys = 0;
-	unsigned int out = 0;
-	uint32_t differ = 0;
+	const uint32_t max_frame = port->parse.max_frame != 0 ? port->parse.max_frame : UINT16_MAX;
+	/* Before any address is looked at: what is found is at least as new. Pairs with route.c publish. */
+	const uint64_t gen = atomic_load_explicit(&lc->stack->gen, memory_order_acquire);
+	struct classify s = {
+		.lc = lc,
+		.port = port,
+		.b = b,
+		.c = &lc->rx_last[port->index],
+		.span = max_frame - WIRE_TRAIN_MIN,
+		.buf_len = frames[0]->buf_len,
+	};
+	unsigned int i = 0;
 
-	wire_train_none(&c.train);
-	for (unsigned int i = 0; i < n && i < PREFETCH_AHEAD; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
-	for (unsigned int i = 0; i < n; i++) {
-		struct rte_mbuf *m = frames[i];
-		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
-		bool ip_csum_good =
-			(m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD;
-		const struct wire_udp *udp;
-		enum weir_drop why;
-		uint32_t udp_len, ports;
+	b->m = frames;
+	b->n = 0;
+	b->n_keys = 0;
+	b->group = 0;
+	b->each = weir_truesize_of(s.buf_len);
+	b->mixed = false;
+	for (unsigned int k = 0; k < n && k < PREFETCH_AHEAD; k++)
+		prefetch_headers(frames[k]);
+	if (likely(s.c->gen == gen && !s.c->group)) { /* groups come and go without a new gen */
+		add_key(&s);
+		i = follow_on(&s, 0, n, sums_vouched(frames[0]));
+		s.keyed = i > 0;
+		b->n_keys = i > 0;
+	} else {
+		wire_train_none(&s.c->train);
+		s.c->gen = gen;
+	}
+	for (; i < n; i++) {
+		/* Not of frames[i] afterwards: it may be gone, or out of sight. */
+		bool vouched = sums_vouched(frames[i]);
 
 		if (i + PREFETCH_AHEAD < n)
-			rte_prefetch0(rte_pktmbuf_mtod(frames[i + PREFETCH_AHEAD], void *));
-		udp_len = wire_train_follow(&c.train, p, m->data_len, m->pkt_len, max_frame,
-					    ip_csum_good);
-		if (unlikely(udp_len == 0)) {
-			struct wire_view v;
-			bool group;
-
-			wire_train_none(&c.train);
-			flow = UINT64_MAX;
-			if (!classify_alone(lc, port, ip_csum_good, &m, &v, &group))
-				continue;
-			p = rte_pktmbuf_mtod(m, const uint8_t *);
-			udp_len = v.udp_len;
-			common_from(&c, &v, p);
-			c.group = group;
-		}
-		udp = (const struct wire_udp *)(const void *)(p + c.off);
-		if (unlikely(!udp_csum_ok(m, udp, c.off, udp_len, c.addr_sum, &why))) {
-			weir_drop(lc, why, m);
-			continue;
-		}
-		if (likely(c.plain && m->nb_segs == 1))
-			weir_dgram_make_plain(m, udp_len - WIRE_UDP_LEN);
-		else
-			weir_dgram_make_odd(m, c.l2_len, c.l3_len, udp_len - WIRE_UDP_LEN);
-		b->size[out] = weir_truesize(m);
-		differ |= b->size[out] ^ b->size[0];
-		memcpy(&ports, udp, sizeof(ports));
-		if (flow != ports) {
-			flow = ports;
-			b->key[n_keys++] = (struct weir_key){.local.v4 = c.dst,
-							     .peer.v4 = c.src,
-							     .lport = udp->dport,
-							     .pport = udp->sport,
-							     .family = WEIR_IPV4,
-							     .iface = (uint16_t)(port->index + 1)};
-		}
-		if (unlikely(c.group))
-			b->group |= UINT64_C(1) << out;
-		b->of[out] = (uint8_t)(n_keys - 1);
-		b->m[out++] = m;
+			prefetch_headers(frames[i + PREFETCH_AHEAD]);
+		classify_one(&s, frames[i]);
+		if (s.keyed && i + 1 < n && may_follow(&s, frames[i + 1]))
+			i = follow_on(&s, i + 1, n, vouched) - 1;
 	}
-	b->n = out;
-	b->n_keys = n_keys;
-	b->same_size = differ == 0;
+	return s.bytes;
 }
 
-/* Stage 3, for n datagrams of one socket: hand them over, drop what it refuses. */
+/*
+ * Stage 3, for n datagrams of one socket: hand them over, drop what it refuses. size NULL: the true size of
+ * all is `each`.
+ */
 static void
 deliver_to(struct weir_lcore *lc, const struct weir_port *port, struct weir_socket *sk,
-	   struct rte_mbuf **m, const uint32_t *size, bool same_size, unsigned int n)
+	   struct rte_mbuf **m, const uint32_t *size, uint32_t each, unsigned int n)
 {
 	struct weir_recvq_batch batch = {
 		.m = m,
-		.size = same_size ? NULL : size,
-		.each = size[0],
+		.size = size,
+		.each = each,
 		.n = (uint16_t)n,
-		.port = port->index,
+		.port = (uint8_t)port->index,
+		.lcore = (uint8_t)lc->slot,
 		.time_ns = lc->now_ns,
 	};
 	unsigned int took;
@@ -317,7 +508,6 @@ fan_out_to(void *arg, struct weir_socket *sk)
 	struct fan_out *f = arg;
 	struct weir_socket *before = f->last;
 	struct rte_mbuf *copy;
-	uint32_t size;
 
 	if (weir_is_mcast4(f->key->local.v4) && !member_of(sk, f->port, f->key))
 		return;
@@ -331,8 +521,7 @@ fan_out_to(void *arg, struct weir_socket *sk)
 		weir_count(&f->lc->c.drops[WEIR_DROP_MEM_LIMIT], 1);
 		return;
 	}
-	size = weir_truesize(copy);
-	deliver_to(f->lc, f->port, before, &copy, &size, true, 1);
+	deliver_to(f->lc, f->port, before, &copy, NULL, weir_truesize(copy), 1);
 }
 
 /*
@@ -361,49 +550,80 @@ deliver_special(struct weir_lcore *lc, const struct weir_port *port, struct rx_b
 		return false;
 	}
 	if (f.last != NULL)
-		deliver_to(lc, port, f.last, &b->m[i], &b->size[i], true, 1);
+		deliver_to(lc, port, f.last, &b->m[i], NULL, weir_truesize(b->m[i]), 1);
 	else
 		refuse_no_socket(lc, port, b->m[i], (b->group >> i & 1) != 0);
 	return true;
 }
 
-/* Stage 3. */
+/* Of a hash table of chains: a prime number of places would do no better for pointers to lines. */
+#define CHAIN_SLOTS 128
+
+/* The datagrams of a burst by socket, in order: chain c starts with first[c], next[] links them. */
+struct chains {
+	unsigned int n;
+	struct weir_socket *sk[WEIR_MAX_BURST];
+	uint8_t first[WEIR_MAX_BURST], last[WEIR_MAX_BURST];
+	uint8_t next[WEIR_MAX_BURST]; /* the last one's is itself */
+	uint8_t slot[CHAIN_SLOTS];    /* chain + 1; 0: free */
+};
+
+static inline unsigned int
+chain_of(struct chains *c, struct weir_socket *sk)
+{
+	/* Sockets are lines apart; the upper bits of the product depend on all of the address. */
+	unsigned int h = (uint32_t)((uintptr_t)sk >> 6) * 0x9e3779b1u >> 25;
+
+	for (; c->slot[h] != 0; h = (h + 1) % CHAIN_SLOTS)
+		if (c->sk[c->slot[h] - 1] == sk)
+			return c->slot[h] - 1u;
+	c->sk[c->n] = sk;
+	c->slot[h] = (uint8_t)(c->n + 1);
+	__builtin_prefetch(&sk->rq, 1);
+	return c->n++;
+}
+
+/* Stage 3, when the burst is not all for one socket. */
 static void
 deliver(struct weir_lcore *lc, const struct weir_port *port, struct rx_burst *b)
 {
-	uint64_t left = b->n == 64 ? UINT64_MAX : (UINT64_C(1) << b->n) - 1;
-	struct rte_mbuf *train[WEIR_MAX_BURST];
+	struct rte_mbuf *m[WEIR_MAX_BURST];
 	uint32_t size[WEIR_MAX_BURST];
+	struct chains c;
 
-	if (likely(b->n_keys == 1 && b->sk[0] != NULL && (b->group | b->selects) == 0)) {
-		deliver_to(lc, port, b->sk[0], b->m, b->size, b->same_size, b->n);
-		return;
-	}
-	if (unlikely((b->group | b->selects) != 0))
-		for (unsigned int i = 0; i < b->n; i++)
-			if (deliver_special(lc, port, b, i))
-				left &= ~(UINT64_C(1) << i);
-	while (left != 0) {
-		unsigned int i = (unsigned int)__builtin_ctzll(left);
+	c.n = 0;
+	memset(c.slot, 0, sizeof(c.slot));
+	for (unsigned int i = 0; i < b->n; i++) {
 		struct weir_socket *sk = b->sk[b->of[i]];
-		unsigned int n = 0;
+		unsigned int k, before;
 
+		if (unlikely((b->group | b->selects) != 0) && deliver_special(lc, port, b, i))
+			continue;
 		if (unlikely(sk == NULL)) {
-			left &= left - 1;
 			refuse_no_socket(lc, port, b->m[i], (b->group >> i & 1) != 0);
 			continue;
 		}
-		/* All of this burst for the same socket, in order. */
-		for (uint64_t look = left; look != 0; look &= look - 1) {
-			unsigned int k = (unsigned int)__builtin_ctzll(look);
+		before = c.n;
+		k = chain_of(&c, sk);
+		if (k == before)
+			c.first[k] = (uint8_t)i;
+		else
+			c.next[c.last[k]] = (uint8_t)i;
+		c.last[k] = (uint8_t)i;
+		c.next[i] = (uint8_t)i;
+	}
+	for (unsigned int k = 0; k < c.n; k++) {
+		unsigned int i = c.first[k];
+		unsigned int n = 0;
 
-			if (b->sk[b->of[k]] == sk) {
-				size[n] = b->size[k];
-				train[n++] = b->m[k];
-				left &= ~(UINT64_C(1) << k);
-			}
+		for (;; i = c.next[i]) {
+			if (unlikely(b->mixed))
+				size[n] = weir_truesize(b->m[i]);
+			m[n++] = b->m[i];
+			if (i == c.last[k])
+				break;
 		}
-		deliver_to(lc, port, sk, train, size, b->same_size, n);
+		deliver_to(lc, port, c.sk[k], m, b->mixed ? size : NULL, b->each, n);
 	}
 }
 
@@ -412,21 +632,21 @@ weir_rx_burst(struct weir_lcore *lc, struct weir_port *port, struct rte_mbuf **m
 	      bool from_mesh)
 {
 	struct rx_burst b;
+	uint64_t bytes;
 
-	b.group = 0;
-	if (!from_mesh) {
-		uint64_t bytes = 0;
-
-		for (unsigned int i = 0; i < n; i++)
-			bytes += m[i]->pkt_len;
+	if (!from_mesh) /* first, so that nobody sees more come out than has gone in */
 		weir_count(&lc->pc[port->index].rx_frames, n);
+	bytes = classify(lc, port, m, n, &b);
+	if (!from_mesh)
 		weir_count(&lc->pc[port->index].rx_bytes, bytes);
-	}
-	classify(lc, port, m, n, &b);
 	if (b.n == 0)
 		return;
 	/* Per burst: are there buffers left for more than the rings need? */
 	lc->pressure = weir_pool_low(lc->stack);
 	b.selects = weir_socktab_lookup_burst(lc, b.key, b.n_keys, b.sk); /* stage 2 */
+	if (likely(b.n_keys == 1 && b.sk[0] != NULL && !b.mixed && (b.group | b.selects) == 0)) {
+		deliver_to(lc, port, b.sk[0], b.m, NULL, b.each, b.n);
+		return;
+	}
 	deliver(lc, port, &b);
 }

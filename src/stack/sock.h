@@ -28,17 +28,20 @@ struct weir_names {
 };
 static_assert(sizeof(struct weir_names) <= WEIR_CACHE_LINE, "one line");
 
-/* Options that a sender reads. */
+/*
+ * Options that a sender reads. Atomic, for control may set them under its eyes: one by one, so a sender
+ * may see one of two that were set in a row.
+ */
 struct weir_txopt {
-	uint8_t ttl, tos;
-	uint8_t mcast_ttl;
-	uint8_t pmtud; /* enum weir_pmtud */
-	bool plain;    /* nothing below but broadcast, segment: the route's template holds */
-	bool broadcast;
-	bool no_check;
-	bool mcast_loop;
-	uint16_t segment;
-	int16_t mcast_port; /* -1: by route */
+	_Atomic uint8_t ttl, tos;
+	_Atomic uint8_t mcast_ttl;
+	_Atomic uint8_t pmtud; /* enum weir_pmtud */
+	_Atomic bool plain; /* nothing below but broadcast, segment: the route's template holds */
+	_Atomic bool broadcast;
+	_Atomic bool no_check;
+	_Atomic bool mcast_loop;
+	_Atomic uint16_t segment;
+	_Atomic int16_t mcast_port; /* -1: by route */
 };
 
 struct weir_errq; /* errq.h */
@@ -64,6 +67,7 @@ struct weir_waiting {
 	struct weir_watch *watch; /* who else wants to be told; lock */
 	_Atomic int efd;          /* eventfd, -1: none made yet */
 	_Atomic bool signalled;   /* the eventfd is readable */
+	_Atomic bool muted;       /* nobody looks at the eventfd */
 	_Atomic bool closed;      /* threads that wait give up */
 	weir_counter wakes;
 };
@@ -73,11 +77,12 @@ struct weir_socket {
 	struct weir_stack *stack;
 	struct weir_names *_Atomic names; /* never NULL */
 	struct weir_txopt tx;
-	int16_t bind_port; /* weir port index, -1: any */
+	_Atomic int16_t bind_port; /* weir port index, -1: any */
 	uint8_t family;
 	_Atomic uint8_t shut; /* enum weir_shutdown */
-	bool gro, mcast_all, recverr, reuseaddr, reuseport, freebind, stable;
-	int16_t lcore; /* preferred worker, -1 */
+	_Atomic bool gro, mcast_all, recverr, reuseaddr, reuseport, freebind;
+	bool stable;           /* control only */
+	_Atomic int16_t lcore; /* preferred worker, -1 */
 	/* Written when an error comes. Positive errno. */
 	_Atomic int32_t error;
 	uint32_t id;     /* index in stack->socks */
@@ -91,8 +96,11 @@ struct weir_socket {
 	_Atomic uint64_t sent_others;
 	_Atomic uint16_t tx_owner;
 	_Atomic uint16_t rx_owner; /* lcore slot of the last reader */
-	_Atomic int32_t peek_off;  /* -1: off; reader's */
-	uint32_t peek_empties; /* empty datagrams at that offset that have been shown; reader's */
+	/* The last send found the queue of this port full: lcore slot << 8 | port + 1; 0: it did not. */
+	_Atomic uint32_t blocked;
+	_Atomic int32_t peek_off; /* -1: off; reader's */
+	_Atomic uint32_t
+		peek_empties; /* empty datagrams at that offset that have been shown; reader's */
 
 	alignas(WEIR_CACHE_LINE) struct weir_waiting wait;
 	struct weir_errq *_Atomic errq;       /* made with the first WEIR_OPT_RECVERR */
@@ -101,7 +109,7 @@ struct weir_socket {
 	/* Control lock. */
 	alignas(WEIR_CACHE_LINE) struct weir_sockent *ent; /* place in the socket table */
 	struct weir_socket *port_next, **port_prev;        /* others bound to the same port */
-	struct weir_socket *close_next;
+	struct weir_socket *close_next, **close_prev;      /* others closed and not yet reclaimed */
 	bool port_explicit, addr_explicit;
 };
 static_assert(offsetof(struct weir_socket, rq) == WEIR_CACHE_LINE, "one line for senders");

@@ -113,12 +113,11 @@ static void
 socket_reclaim(struct weir_stack *stack, void *obj)
 {
 	struct weir_control *c = stack->control;
-	struct weir_socket **link = &c->closing;
 	struct weir_socket *sk = obj;
 
-	while (*link != sk)
-		link = &(*link)->close_next;
-	*link = sk->close_next;
+	*sk->close_prev = sk->close_next;
+	if (sk->close_next != NULL)
+		sk->close_next->close_prev = sk->close_prev;
 	weir_drop_list(stack->ctl_lcore, WEIR_DROP_SOCK_CLOSED, weir_recvq_purge(&sk->rq));
 	weir_event_fini(sk);
 	weir_errq_fini(sk);
@@ -243,29 +242,30 @@ ephemeral(struct weir_socket *sk, const union weir_ip *ip)
 }
 
 static struct weir_key
-key_of(const struct weir_socket *sk, const struct weir_names *names)
+key_of(const struct weir_names *names, int16_t bind_port)
 {
 	return (struct weir_key){.local = names->bound,
 				 .peer = names->peer.ip,
 				 .lport = names->lport,
 				 .pport = names->peer.port,
 				 .family = WEIR_IPV4,
-				 .iface = (uint16_t)(sk->bind_port + 1)};
+				 .iface = (uint16_t)(bind_port + 1)};
 }
 
 /*
- * Control lock held. Give sk these names (its own from here on), moving its entry: the new one is in
- * before the old one is out. names->lport 0: out of the table. -ENOMEM: nothing changed, names freed.
+ * Control lock held. Give sk these names (its own from here on) and this interface, moving its entry: the
+ * new one is in before the old one is out. names->lport 0: out of the table. -ENOMEM: nothing changed,
+ * names freed.
  */
 static int
-rename_socket(struct weir_socket *sk, struct weir_names *names)
+rename_socket(struct weir_socket *sk, struct weir_names *names, int16_t bind_port)
 {
 	const uint16_t was = weir_sock_names(sk)->lport;
 	struct weir_sockent *before = sk->ent;
 	struct weir_sockent *ent = NULL;
 
 	if (names->lport != 0) {
-		const struct weir_key key = key_of(sk, names);
+		const struct weir_key key = key_of(names, bind_port);
 
 		ent = weir_socktab_exact(sk->stack, &key);
 		if (ent != NULL && ent == before) { /* the same place */
@@ -285,6 +285,8 @@ rename_socket(struct weir_socket *sk, struct weir_names *names)
 	}
 	set_names(sk, names);
 	sk->ent = ent;
+	sk->bind_port = bind_port;
+	weir_sock_tx_changed(sk);
 	if (before != NULL)
 		weir_socktab_remove(sk->stack, before, sk);
 	return 0;
@@ -293,24 +295,18 @@ rename_socket(struct weir_socket *sk, struct weir_names *names)
 int
 weir_sock_rehash(struct weir_socket *sk, int16_t bind_port)
 {
-	const int16_t before = sk->bind_port;
 	struct weir_names *names;
-	int ret;
 
-	sk->bind_port = bind_port;
-	if (sk->ent == NULL)
+	if (sk->ent == NULL) {
+		sk->bind_port = bind_port;
+		weir_sock_tx_changed(sk);
 		return 0;
-	names = names_alloc();
-	if (names == NULL) {
-		sk->bind_port = before;
-		return -ENOMEM;
 	}
+	names = names_alloc();
+	if (names == NULL)
+		return -ENOMEM;
 	*names = *weir_sock_names(sk);
-	ret = rename_socket(sk, names);
-	if (ret != 0)
-		sk->bind_port = before;
-	weir_sock_tx_changed(sk);
-	return ret;
+	return rename_socket(sk, names, bind_port);
 }
 
 /* Control lock held. none: what an exhausted ephemeral range is to the caller. */
@@ -339,7 +335,7 @@ bind_locked(struct weir_socket *sk, const union weir_ip *ip, uint16_t port, int 
 
 		names->group = kind == WEIR_LOCAL_BROADCAST || weir_is_mcast4(ip->v4);
 	}
-	ret = rename_socket(sk, names);
+	ret = rename_socket(sk, names, sk->bind_port);
 	if (ret == 0) {
 		sk->port_explicit = explicit_port;
 		sk->addr_explicit = !any(ip);
@@ -395,10 +391,10 @@ disconnect_locked(struct weir_socket *sk)
 {
 	const struct weir_names *old = weir_sock_names(sk);
 	struct weir_names *names;
-	int ret;
 
+	/* As Linux: the interface goes with the association, also when there is none. */
 	if (!weir_names_connected(old) && (old->lport == 0 || sk->port_explicit))
-		return 0;
+		return sk->bind_port >= 0 ? weir_sock_rehash(sk, -1) : 0;
 	names = names_alloc();
 	if (names == NULL)
 		return -ENOMEM;
@@ -408,10 +404,7 @@ disconnect_locked(struct weir_socket *sk)
 	}
 	if (sk->port_explicit)
 		names->lport = old->lport;
-	ret = rename_socket(sk, names);
-	if (ret == 0 && sk->bind_port >= 0) /* as Linux: the interface goes with the association */
-		ret = weir_sock_rehash(sk, -1);
-	return ret;
+	return rename_socket(sk, names, -1);
 }
 
 /* Control lock held. Choose the source and enter the 4-tuple. */
@@ -420,38 +413,34 @@ connect_locked(struct weir_socket *sk, const struct weir_addr *peer)
 {
 	const struct weir_local *mine = weir_local_find(sk->stack, &peer->ip, WEIR_IPV4);
 	const struct weir_names *old = weir_sock_names(sk);
+	const int port = sk->bind_port < 0 && weir_is_mcast4(peer->ip.v4) ? sk->tx.mcast_port
+									  : sk->bind_port;
+	const union weir_ip bound = old->group ? (union weir_ip){.w = {0, 0}} : old->bound;
+	uint16_t lport = old->lport;
 	struct weir_names *names;
-	bool bound_here = false;
 	union weir_ip src;
 	int ret;
 
+	ret = weir_route_source(sk->stack, &peer->ip, WEIR_IPV4, port, &bound, &src);
+	if (ret != 0)
+		return ret == -EADDRNOTAVAIL ? -ENETUNREACH : ret;
 	if (!sk->tx.broadcast &&
 	    (peer->ip.v4 == 0xffffffff || (mine != NULL && mine->kind == WEIR_LOCAL_BROADCAST)))
 		return -EACCES;
-	ret = weir_route_source(sk->stack, &peer->ip, WEIR_IPV4, sk->bind_port, &src);
-	if (ret != 0 && !(ret == -EADDRNOTAVAIL && sk->addr_explicit))
-		return ret == -EADDRNOTAVAIL ? -ENETUNREACH : ret;
-	if (old->lport == 0) {
-		ret = autobind_locked(sk);
-		if (ret != 0)
-			return ret;
-		bound_here = true;
-		old = weir_sock_names(sk);
+	if (lport == 0) {
+		lport = ephemeral(sk, &old->bound);
+		if (lport == 0)
+			return -EAGAIN;
 	}
 	names = names_alloc();
-	if (names == NULL) {
-		ret = -ENOMEM;
-	} else {
-		/* An address that was not the caller's choice may change with the peer; the port stays. */
-		*names = (struct weir_names){.bound = sk->addr_explicit ? old->bound : src,
-					     .peer = *peer,
-					     .lport = old->lport,
-					     .group = sk->addr_explicit && old->group};
-		ret = rename_socket(sk, names);
-	}
-	if (ret != 0 && bound_here)
-		weir_sock_unbind(sk);
-	return ret;
+	if (names == NULL)
+		return -ENOMEM;
+	/* Name and port stay, also what an earlier connection chose (as Linux does). */
+	*names = (struct weir_names){.bound = old->group ? old->bound : src,
+				     .peer = *peer,
+				     .lport = lport,
+				     .group = old->group};
+	return rename_socket(sk, names, sk->bind_port);
 }
 
 /* Control lock held. Out of the table and the port; memory is not needed. */
@@ -478,9 +467,14 @@ weir_socket_connect(struct weir_socket *sk, const struct weir_addr *peer)
 		return weir_socket_disconnect(sk);
 	if (peer->family != WEIR_IPV4)
 		return -EAFNOSUPPORT;
-	if (any(&peer->ip)) /* as everywhere: this host */
-		to = weir_addr_v4(0x7f000001, 0), to.port = peer->port;
 	weir_ctl_lock(sk->stack);
+	if (any(&to.ip)) { /* this host */
+		const struct weir_names *names = weir_sock_names(sk);
+
+		to.ip.v4 = WIRE_BE32(0x7f000001);
+		if (!any(&names->bound) && !names->group)
+			to.ip = names->bound;
+	}
 	ret = connect_locked(sk, &to);
 	weir_ctl_unlock(sk->stack);
 	return ret;
@@ -523,6 +517,9 @@ weir_socket_close(struct weir_socket *sk)
 	weir_errq_purge(sk);
 	atomic_store_explicit(&stack->socks[sk->id], NULL, memory_order_release);
 	sk->close_next = c->closing;
+	sk->close_prev = &c->closing;
+	if (sk->close_next != NULL)
+		sk->close_next->close_prev = &sk->close_next;
 	c->closing = sk;
 	weir_rcu_defer(stack, socket_reclaim, sk);
 	weir_rcu_reclaim(stack, false);

@@ -10,12 +10,17 @@
 
 #include <errno.h>
 #include <string.h>
+#ifdef __SSSE3__
+#include <tmmintrin.h>
+#endif
 
 #include "batch.h"
 #include "drop.h"
+#include "errq.h"
 #include "event.h"
 #include "mbuf.h"
 #include "poll.h"
+#include "route.h"
 #include "sock.h"
 #include "sockiov.h"
 #include "tx.h"
@@ -43,25 +48,116 @@ set_name4(struct weir_addr *name, wire_be32 ip, wire_be16 port)
 	name->pad = 0;
 }
 
-/* Describe a datagram by the headers in front of it, then leave only the payload. */
+/*
+ * Source and destination from `names`: their addresses and ports one after the other, as a header without
+ * options has them. 16 bytes can be read.
+ */
 static inline void
-fill_rxmsg(struct weir_rxmsg *msg, struct rte_mbuf *m, const struct weir_recvq_facts *facts)
+set_names4(struct weir_rxmsg *msg, const void *names)
+{
+#ifdef __SSSE3__
+	/* peer.ip, then peer.scope .. local.ip's first half, then the rest: three stores. */
+	static_assert(offsetof(struct weir_rxmsg, local) ==
+				      offsetof(struct weir_rxmsg, peer) + 24 &&
+			      offsetof(struct weir_addr, scope) == 16 &&
+			      offsetof(struct weir_addr, port) == 20 &&
+			      offsetof(struct weir_addr, family) == 22,
+		      "places of the shuffles");
+	const __m128i v = _mm_loadu_si128((const __m128i *)names);
+	const __m128i peer_ip =
+		_mm_setr_epi8(0, 1, 2, 3, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+	const __m128i middle =
+		_mm_setr_epi8(-1, -1, -1, -1, 8, 9, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1);
+	const __m128i rest =
+		_mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 10, 11, -1, -1);
+	const __m128i middle_family =
+		_mm_setr_epi8(0, 0, 0, 0, 0, 0, WEIR_IPV4, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+	const __m128i rest_family =
+		_mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, WEIR_IPV4, 0);
+	uint8_t *to = (uint8_t *)&msg->peer;
+
+	_mm_storeu_si128((__m128i *)(void *)to, _mm_shuffle_epi8(v, peer_ip));
+	_mm_storeu_si128((__m128i *)(void *)(to + 16),
+			 _mm_or_si128(_mm_shuffle_epi8(v, middle), middle_family));
+	_mm_storeu_si128((__m128i *)(void *)(to + 32),
+			 _mm_or_si128(_mm_shuffle_epi8(v, rest), rest_family));
+#else
+	const struct {
+		wire_be32 src, dst;
+		wire_be16 sport, dport;
+	} *n = names;
+
+	set_name4(&msg->peer, n->src, n->sport);
+	set_name4(&msg->local, n->dst, n->dport);
+#endif
+}
+
+/* What all messages of a run have in common, as in the message. */
+struct run_facts {
+	uint64_t time_ns;
+	uint32_t drops;
+	uint16_t port, gso_size;
+};
+static_assert(offsetof(struct weir_rxmsg, drops) == offsetof(struct weir_rxmsg, time_ns) + 8 &&
+		      offsetof(struct weir_rxmsg, port) ==
+			      offsetof(struct weir_rxmsg, time_ns) + 12 &&
+		      offsetof(struct weir_rxmsg, gso_size) ==
+			      offsetof(struct weir_rxmsg, time_ns) + 14 &&
+		      sizeof(struct run_facts) == 16,
+	      "written at once");
+
+static inline void
+set_hash(struct weir_rxmsg *msg, const struct rte_mbuf *m)
+{
+	msg->hash = (m->ol_flags & RTE_MBUF_F_RX_RSS_HASH) != 0 ? m->hash.rss : 0;
+}
+
+/* A datagram that is not plain: leave only the payload. */
+static __rte_noinline void
+fill_odd(struct weir_rxmsg *msg, struct rte_mbuf *m)
 {
 	struct weir_dgram d;
+	uint8_t names[16];
 
 	weir_dgram_look(m, &d);
+	memcpy(names, &d.ip->src, 8);
+	memcpy(names + 8, &d.udp->sport, 4);
+	set_names4(msg, names);
 	msg->m = m;
-	set_name4(&msg->peer, d.ip->src, d.udp->sport);
-	set_name4(&msg->local, d.ip->dst, d.udp->dport);
-	msg->time_ns = facts->time_ns;
 	msg->len = d.len;
-	msg->hash = (m->ol_flags & RTE_MBUF_F_RX_RSS_HASH) != 0 ? m->hash.rss : 0;
-	msg->drops = facts->drops;
-	msg->port = facts->port;
-	msg->gso_size = 0;
 	msg->ttl = d.ip->ttl;
 	msg->tos = d.ip->tos;
+	set_hash(msg, m);
 	weir_dgram_payload(m, &d);
+}
+
+/* Describe a datagram by the headers in front of it. */
+static inline void
+fill_rxmsg(struct weir_rxmsg *msg, struct rte_mbuf *m, const struct run_facts *facts)
+{
+	memcpy(&msg->time_ns, facts, sizeof(*facts));
+	if (likely(weir_dgram_plain(m))) {
+		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+		const struct wire_ip4 *ip = (const void *)(p - WIRE_UDP_LEN - WIRE_IP4_MIN);
+
+		set_names4(msg, &ip->src);
+		msg->m = m;
+		msg->len = m->pkt_len;
+		msg->ttl = ip->ttl;
+		msg->tos = ip->tos;
+		set_hash(msg, m);
+	} else {
+		fill_odd(msg, m);
+	}
+}
+
+/* The calling lcore has read n datagrams. */
+static inline void
+read_by(struct weir_lcore *lc, struct weir_socket *sk, unsigned int n)
+{
+	weir_count(&lc->c.rx_read, n);
+	if (unlikely(atomic_load_explicit(&sk->rx_owner, memory_order_relaxed) != lc->slot))
+		atomic_store_explicit(&sk->rx_owner, lc->slot, memory_order_relaxed);
 }
 
 /* Up to n datagrams of one run. */
@@ -71,37 +167,70 @@ take(struct weir_lcore *lc, struct weir_socket *sk, struct rte_mbuf **m, unsigne
 {
 	unsigned int got = weir_recvq_take(&sk->rq, m, n, facts);
 
-	if (got > 0) {
-		weir_count(&lc->c.rx_read, got);
-		if (atomic_load_explicit(&sk->rx_owner, memory_order_relaxed) != lc->slot)
-			atomic_store_explicit(&sk->rx_owner, lc->slot, memory_order_relaxed);
-	}
+	if (got > 0)
+		read_by(lc, sk, got);
 	return got;
 }
 
-uint16_t
-weir_recv_burst(struct weir_lcore *lc, struct weir_socket *sk, struct weir_rxmsg *msgs, uint16_t n)
+static __rte_noinline uint16_t
+recv_runs(struct weir_lcore *lc, struct weir_socket *sk, struct weir_rxmsg *msgs, uint16_t n)
 {
 	struct rte_mbuf *m[WEIR_RUN_MAX];
 	struct weir_recvq_facts facts;
 	unsigned int total = 0;
 	unsigned int got;
 
-	if (unlikely(sk->gro))
-		return weir_recv_trains(lc, sk, msgs, n);
-	while (total < n && (got = take(lc, sk, m, RTE_MIN(n - total, RTE_DIM(m)), &facts)) > 0) {
-		for (unsigned int i = 0; i < got && i < 4; i++)
-			rte_prefetch0(rte_pktmbuf_mtod(m[i], void *));
-		for (unsigned int i = 0; i < got; i++) {
-			if (i + 4 < got)
-				rte_prefetch0(rte_pktmbuf_mtod(m[i + 4], void *));
-			fill_rxmsg(&msgs[total + i], m[i], &facts);
+	while (total < n && weir_recvq_readable(&sk->rq) &&
+	       (got = take(lc, sk, m, RTE_MIN(n - total, RTE_DIM(m)), &facts)) > 0) {
+		const struct run_facts same = {
+			.time_ns = facts.time_ns, .drops = facts.drops, .port = facts.port};
+
+		if (facts.lcore != lc->slot) {
+			/* Another lcore's work: all misses of a run at the same time. */
+			for (unsigned int i = 0; i < got; i++)
+				rte_prefetch0(m[i]);
+			for (unsigned int i = 0; i < got; i++)
+				rte_prefetch0(rte_pktmbuf_mtod_offset(m[i], void *, -16));
 		}
+		for (unsigned int i = 0; i < got; i++)
+			fill_rxmsg(&msgs[total + i], m[i], &same);
 		total += got;
 	}
-	if (unlikely(total == 0))
-		weir_event_nothing(sk);
 	return (uint16_t)total;
+}
+
+uint16_t
+weir_recv_burst(struct weir_lcore *lc, struct weir_socket *sk, struct weir_rxmsg *msgs, uint16_t n)
+{
+	const bool gro = sk->gro; /* once: it may change at any time */
+	uint16_t got = 0;
+
+	if (likely(weir_recvq_readable(&sk->rq))) {
+		if (likely(!gro))
+			got = recv_runs(lc, sk, msgs, n);
+		else
+			got = weir_recv_trains(lc, sk, msgs, n);
+	}
+	if (unlikely(got == 0))
+		weir_event_nothing(sk);
+	if (unlikely(weir_peeked(sk)) && !gro)
+		for (uint16_t i = 0; i < got; i++)
+			weir_peek_back(sk, msgs[i].len);
+	return got;
+}
+
+/* The copy of what is not one plain segment. Returns the whole length. */
+static __rte_noinline uint32_t
+copy_odd(struct rte_mbuf *m, void *buf, size_t size, struct weir_addr *from)
+{
+	struct weir_dgram d;
+
+	weir_dgram_look(m, &d);
+	if (from != NULL)
+		set_name4(from, d.ip->src, d.udp->sport);
+	weir_dgram_payload(m, &d);
+	weir_mbuf_copy_out(m, buf, (uint32_t)RTE_MIN(size, (size_t)d.len));
+	return d.len;
 }
 
 ssize_t
@@ -109,45 +238,40 @@ weir_recv(struct weir_lcore *lc, struct weir_socket *sk, void *buf, size_t size,
 	  struct weir_addr *from)
 {
 	int err = weir_socket_error(sk);
-	struct weir_recvq_facts facts;
-	struct weir_dgram d;
 	struct rte_mbuf *m;
-	uint32_t fits;
+	uint32_t len;
 
-	if (err != 0)
+	if (unlikely(err != 0))
 		return err;
-	if (take(lc, sk, &m, 1, &facts) == 0) {
+	m = weir_recvq_take_one(&sk->rq);
+	if (unlikely(m == NULL)) {
+		weir_spend_all(lc);
 		weir_event_nothing(sk);
 		return -EAGAIN;
 	}
-	weir_dgram_look(m, &d);
-	fits = (uint32_t)RTE_MIN(size, (size_t)d.len);
-	if (from != NULL)
-		set_name4(from, d.ip->src, d.udp->sport);
-	if (likely(m->nb_segs == 1)) {
-		memcpy(buf, rte_pktmbuf_mtod_offset(m, const void *, d.off), fits);
+	read_by(lc, sk, 1);
+	if (likely(weir_dgram_plain(m))) {
+		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+		const struct wire_udp *udp = (const void *)(p - WIRE_UDP_LEN);
+		const struct wire_ip4 *ip = (const void *)(p - WIRE_UDP_LEN - WIRE_IP4_MIN);
+
+		len = m->data_len;
+		if (from != NULL)
+			set_name4(from, ip->src, udp->sport);
+		memcpy(buf, p, RTE_MIN(size, (size_t)len));
 	} else {
-		weir_dgram_payload(m, &d);
-		weir_mbuf_copy_out(m, buf, fits);
+		len = copy_odd(m, buf, size, from);
 	}
-	weir_mbuf_discard(m);
-	return (ssize_t)d.len;
+	if (unlikely(weir_peeked(sk)))
+		weir_peek_back(sk, len);
+	weir_spend(lc, m);
+	return (ssize_t)len;
 }
 
 int
 weir_recv_wait(struct weir_lcore *lc, struct weir_socket *sk, uint64_t timeout_ns)
 {
-	uint64_t start = weir_clock_ns();
-
-	for (;;) {
-		if (weir_recvq_readable(&sk->rq) ||
-		    atomic_load_explicit(&sk->error, memory_order_relaxed) != 0)
-			return 0;
-		if (weir_clock_ns() - start >= timeout_ns)
-			return -ETIMEDOUT;
-		/* A worker would wait for itself: it takes its turn instead. */
-		weir_idle(lc, weir_turn(lc));
-	}
+	return weir_event_wait(lc, sk, WEIR_EV_IN | EPOLLERR, NULL, WEIR_EV_SPIN_NS, timeout_ns);
 }
 
 /* ---- hot: send ---- */
@@ -185,18 +309,22 @@ loopback_full(struct weir_lcore *lc)
 static __rte_noinline int
 send_segmented(struct weir_lcore *lc, struct weir_socket *sk, const struct weir_txmsg *msg)
 {
-	const uint32_t segment =
-		msg->ctl != NULL && msg->ctl->segment != 0 ? msg->ctl->segment : sk->tx.segment;
 	const uint32_t len = msg->m->pkt_len;
-	const uint32_t n = (len + segment - 1) / segment;
+	/* The option may change at any time: looked at once, and said to each piece. */
+	struct weir_txctl ctl = msg->ctl != NULL ? *msg->ctl : (struct weir_txctl){0};
+	uint32_t segment = ctl.segment != 0 ? ctl.segment : sk->tx.segment;
 	struct weir_txmsg piece[WEIR_MAX_SEGMENTS];
-	uint32_t done, sent = 0;
+	uint32_t n, done, sent = 0;
 	int err = 0;
 
+	if (unlikely(segment == 0)) /* turned off a moment ago */
+		segment = RTE_MIN(len, (uint32_t)UINT16_MAX);
+	ctl.segment = (uint16_t)segment;
+	n = (len + segment - 1) / segment;
 	if (n > WEIR_MAX_SEGMENTS || sk->tx.no_check)
 		return -EINVAL;
 	for (done = 0; done < n; done++) {
-		piece[done] = *msg;
+		piece[done] = (struct weir_txmsg){.to = msg->to, .ctl = &ctl};
 		piece[done].m = weir_mbuf_copy_range(msg->m, lc->stack->pool, done * segment,
 						     RTE_MIN(segment, len - done * segment));
 		if (piece[done].m == NULL) {
@@ -221,6 +349,27 @@ send_segmented(struct weir_lcore *lc, struct weir_socket *sk, const struct weir_
 	return 0;
 }
 
+/*
+ * COLD: a datagram was longer than the path takes: with WEIR_OPT_RECVERR the error queue says how much that
+ * is. RCU reader.
+ */
+static __rte_noinline void
+report_too_long(struct weir_lcore *lc, struct weir_socket *sk, const struct weir_txmsg *msg)
+{
+	const struct weir_names *names = weir_sock_names(sk);
+	struct weir_sockerr e = {.err = EMSGSIZE, .origin = WEIR_ERR_LOCAL};
+	const struct weir_rtc *rtc;
+	int err;
+
+	e.to = msg->to != NULL ? *msg->to : names->peer;
+	e.to.port = names->peer.port; /* of the association, as Linux has it */
+	rtc = weir_route_get(lc, &e.to.ip, &names->bound, weir_route_sel(WEIR_IPV4, sk->bind_port),
+			     &err);
+	if (rtc != NULL)
+		e.info = rtc->mtu;
+	(void)weir_errq_put(sk, &e);
+}
+
 uint16_t
 weir_send_burst(struct weir_lcore *lc, struct weir_socket *sk, const struct weir_txmsg *msgs,
 		uint16_t n, unsigned int flags)
@@ -228,7 +377,8 @@ weir_send_burst(struct weir_lcore *lc, struct weir_socket *sk, const struct weir
 	uint16_t sent = 0;
 	int err = weir_socket_error(sk);
 
-	if (unlikely((atomic_load_explicit(&sk->shut, memory_order_relaxed) & WEIR_SHUT_WR) != 0))
+	if (unlikely((atomic_load_explicit(&sk->shut, memory_order_relaxed) & WEIR_SHUT_WR) != 0) &&
+	    err == 0)
 		err = -EPIPE;
 	weir_enter(lc);
 	if (likely(err == 0) && unlikely(weir_sock_names(sk)->lport == 0)) {
@@ -261,6 +411,8 @@ weir_send_burst(struct weir_lcore *lc, struct weir_socket *sk, const struct weir
 		}
 		if (likely(sent > 0))
 			count_sent(lc, sk, sent);
+		if (unlikely(err == -EMSGSIZE) && sk->recverr)
+			report_too_long(lc, sk, &msgs[sent]);
 	}
 	weir_leave(lc);
 	lc->send_error = err;
@@ -293,13 +445,14 @@ refuse_early(struct weir_socket *sk, size_t len, const struct weir_addr *to)
 
 	if (unlikely(len > UINT16_MAX))
 		return -EMSGSIZE;
+	if (to == NULL && unlikely(!weir_names_connected(weir_sock_names(sk))))
+		return -EDESTADDRREQ;
 	err = weir_socket_error(sk);
 	if (unlikely(err != 0))
 		return err;
-	if (unlikely((atomic_load_explicit(&sk->shut, memory_order_relaxed) & WEIR_SHUT_WR) != 0))
-		return -EPIPE;
-	return to == NULL && unlikely(!weir_names_connected(weir_sock_names(sk))) ? -EDESTADDRREQ
-										  : 0;
+	return unlikely((atomic_load_explicit(&sk->shut, memory_order_relaxed) & WEIR_SHUT_WR) != 0)
+		       ? -EPIPE
+		       : 0;
 }
 
 ssize_t
@@ -385,6 +538,5 @@ weir_mbuf_alloc_bulk(struct weir_lcore *lc, struct rte_mbuf **mbufs, unsigned in
 void
 weir_mbuf_free_bulk(struct rte_mbuf **mbufs, unsigned int n)
 {
-	/* hot-ok: the application gives back what it was given; nothing is refused here */
-	rte_pktmbuf_free_bulk(mbufs, n);
+	weir_mbuf_give_back(mbufs, n);
 }

@@ -7,8 +7,10 @@
 #include <weir/socket.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
+#include "drop.h"
 #include "event.h"
 #include "mbuf.h"
 #include "sock.h"
@@ -107,21 +109,25 @@ joins(const struct weir_dgram *d, uint32_t size, const struct rte_mbuf *next)
 	       memcmp(x.udp, d->udp, 4) == 0 && x.ip->tos == d->ip->tos && x.ip->ttl == d->ip->ttl;
 }
 
-/* Held: the next datagram, if it joins. A shorter one joins as the last. */
+/*
+ * Held: the next datagram, if it joins a train of `total` bytes that came in by `port`: there may be max bytes
+ * and segs more buffers. A shorter one joins as the last.
+ */
 static struct rte_mbuf *
-next_joining(struct weir_socket *sk, const struct weir_dgram *d, uint32_t size, uint32_t total,
-	     uint32_t max, struct weir_recvq_facts *facts)
+next_joining(struct weir_socket *sk, const struct weir_dgram *d, uint16_t port, uint32_t total,
+	     uint32_t max, unsigned int segs)
 {
 	struct weir_recvq_pos pos;
 	struct rte_mbuf *m = weir_recvq_first(&sk->rq, &pos);
+	struct weir_recvq_facts facts;
 	struct weir_dgram x;
 
-	if (m == NULL || !joins(d, size, m))
+	if (m == NULL || pos.facts.port != port || m->nb_segs > segs || !joins(d, d->len, m))
 		return NULL;
 	weir_dgram_look(m, &x);
 	if (total + x.len > max)
 		return NULL;
-	weir_recvq_take_held(&sk->rq, &m, 1, facts);
+	weir_recvq_take_held(&sk->rq, &m, 1, &facts);
 	return m;
 }
 
@@ -134,10 +140,9 @@ weir_recv_trains(struct weir_lcore *lc, struct weir_socket *sk, struct weir_rxms
 	weir_recvq_hold(&sk->rq);
 	for (done = 0; done < n; done++) {
 		struct weir_rxmsg *msg = &msgs[done];
-		struct weir_recvq_facts facts, more;
+		struct weir_recvq_facts facts;
 		struct rte_mbuf *m, *last, *next;
 		struct weir_dgram d, x;
-		uint32_t size;
 
 		if (weir_recvq_take_held(&sk->rq, &m, 1, &facts) == 0)
 			break;
@@ -145,25 +150,25 @@ weir_recv_trains(struct weir_lcore *lc, struct weir_socket *sk, struct weir_rxms
 		weir_dgram_look(m, &d);
 		describe(msg, m, &d, &facts);
 		msg->m = m;
-		size = d.len;
-		weir_dgram_payload(m, &d); /* its headers stay where d points */
+		weir_dgram_payload(
+			m, &d); /* the first segment stays, and its headers where d points */
 		last = rte_pktmbuf_lastseg(m);
-		next = size > 0 ? next_joining(sk, &d, size, size, TRAIN_MAX, &more) : NULL;
-		for (; next != NULL && m->nb_segs + next->nb_segs <= WEIR_MAX_SEGMENTS;
-		     next = x.len == size ? next_joining(sk, &d, size, msg->len, TRAIN_MAX, &more)
-					  : NULL) {
+		x.len = d.len;
+		while (x.len == d.len && m->nb_segs < WEIR_MAX_SEGMENTS &&
+		       (next = next_joining(sk, &d, facts.port, msg->len, TRAIN_MAX,
+					    WEIR_MAX_SEGMENTS - m->nb_segs)) != NULL) {
 			read++;
 			weir_dgram_look(next, &x);
 			weir_dgram_payload(next, &x);
-			msg->gso_size = (uint16_t)size;
+			msg->gso_size = (uint16_t)d.len;
 			msg->len += x.len;
 			last->next = next;
 			m->nb_segs = (uint16_t)(m->nb_segs + next->nb_segs);
 			last = rte_pktmbuf_lastseg(next);
-			if (m->nb_segs >= WEIR_MAX_SEGMENTS)
-				break;
 		}
 		m->pkt_len = msg->len;
+		if (unlikely(weir_peeked(sk)))
+			weir_peek_back(sk, msg->len);
 	}
 	weir_recvq_unhold(&sk->rq);
 	weir_count(&lc->c.rx_read, read);
@@ -172,11 +177,12 @@ weir_recv_trains(struct weir_lcore *lc, struct weir_socket *sk, struct weir_rxms
 
 /* ---- one message ---- */
 
-/* Held. Leave it queued: from the peek offset on, or the first. */
+/* Held. Leave it queued: from the peek offset on, or the first. whole: see WEIR_RECV_TRUNC. */
 static ssize_t
-peek(struct weir_socket *sk, struct iov_at *to, struct weir_rxmsg *info)
+peek(struct weir_socket *sk, struct iov_at *to, struct weir_rxmsg *info, bool whole)
 {
 	int32_t off = atomic_load_explicit(&sk->peek_off, memory_order_relaxed);
+	uint32_t shown = atomic_load_explicit(&sk->peek_empties, memory_order_relaxed);
 	uint32_t skip = off > 0 ? (uint32_t)off : 0;
 	uint32_t empties = 0; /* empty ones that stand where the offset does */
 	struct weir_recvq_pos pos;
@@ -189,11 +195,12 @@ peek(struct weir_socket *sk, struct iov_at *to, struct weir_rxmsg *info)
 		weir_dgram_look(m, &d);
 		if (off >= 0) {
 			/* An empty datagram is shown once, when the offset stands right before it. */
-			if (d.len == 0 ? skip > 0 || empties++ < sk->peek_empties : skip >= d.len) {
+			if (d.len == 0 ? skip > 0 || empties++ < shown : skip >= d.len) {
 				skip -= d.len;
 				continue;
 			}
-			sk->peek_empties = d.len == 0 ? empties : 0;
+			atomic_store_explicit(&sk->peek_empties, d.len == 0 ? empties : 0,
+					      memory_order_relaxed);
 		}
 		got = put_payload(to, m, &d, skip);
 		if (info != NULL) {
@@ -201,6 +208,8 @@ peek(struct weir_socket *sk, struct iov_at *to, struct weir_rxmsg *info)
 			info->m = NULL;
 			info->len = d.len - skip;
 		}
+		if (whole)
+			got = d.len;
 		if (off >= 0)
 			atomic_store_explicit(&sk->peek_off, off + (int32_t)got,
 					      memory_order_relaxed);
@@ -209,22 +218,24 @@ peek(struct weir_socket *sk, struct iov_at *to, struct weir_rxmsg *info)
 	return -EAGAIN;
 }
 
-/* A read moves the peek offset back by what it has consumed. */
-static void
-peek_offset_back(struct weir_socket *sk, uint32_t len)
+void
+weir_peek_back(struct weir_socket *sk, uint32_t len)
 {
 	int32_t off = atomic_load_explicit(&sk->peek_off, memory_order_relaxed);
+	uint32_t shown = atomic_load_explicit(&sk->peek_empties, memory_order_relaxed);
 
-	if (unlikely(sk->peek_empties != 0))
-		sk->peek_empties -= len == 0;
-	if (unlikely(off > 0))
+	/* At offset 0 the shown ones are the first in the queue. */
+	if (off <= 0 && len == 0 && shown > 0)
+		atomic_store_explicit(&sk->peek_empties, shown - 1, memory_order_relaxed);
+	if (off > 0)
 		atomic_store_explicit(&sk->peek_off, (uint32_t)off > len ? off - (int32_t)len : 0,
 				      memory_order_relaxed);
 }
 
 static ssize_t
-nothing(struct weir_socket *sk)
+nothing(struct weir_lcore *lc, struct weir_socket *sk)
 {
+	weir_spend_all(lc);
 	weir_event_nothing(sk);
 	return (atomic_load_explicit(&sk->shut, memory_order_acquire) & WEIR_SHUT_RD) != 0
 		       ? -ESHUTDOWN
@@ -234,23 +245,22 @@ nothing(struct weir_socket *sk)
 /* Join what belongs to the train of d to what has been copied; only whole datagrams. Held. */
 static uint32_t
 join_train(struct weir_lcore *lc, struct weir_socket *sk, struct iov_at *to,
-	   const struct weir_dgram *d, uint32_t room, struct weir_rxmsg *info)
+	   const struct weir_dgram *d, uint16_t port, uint32_t room, struct weir_rxmsg *info)
 {
 	const uint32_t max = RTE_MIN(room, TRAIN_MAX);
-	struct weir_recvq_facts facts;
 	uint32_t total = d->len;
 	struct rte_mbuf *m;
 	uint32_t n = 1;
 
 	while (n < WEIR_MAX_SEGMENTS &&
-	       (m = next_joining(sk, d, d->len, total, max, &facts)) != NULL) {
+	       (m = next_joining(sk, d, port, total, max, UINT_MAX)) != NULL) {
 		struct weir_dgram x;
 
 		weir_dgram_look(m, &x);
 		put_payload(to, m, &x, 0);
 		total += x.len;
 		n++;
-		weir_mbuf_discard(m);
+		weir_spend(lc, m);
 		if (x.len < d->len)
 			break;
 	}
@@ -268,6 +278,7 @@ ssize_t
 weir_recv_iov(struct weir_lcore *lc, struct weir_socket *sk, const struct iovec *iov,
 	      unsigned int n_iov, struct weir_rxmsg *info, unsigned int flags)
 {
+	const bool gro = sk->gro; /* once: it may change at any time */
 	struct iov_at to = {iov, n_iov, 0};
 	struct weir_recvq_facts facts;
 	int err = weir_socket_error(sk);
@@ -281,18 +292,18 @@ weir_recv_iov(struct weir_lcore *lc, struct weir_socket *sk, const struct iovec 
 		ssize_t ret;
 
 		weir_recvq_hold(&sk->rq);
-		ret = peek(sk, &to, info);
+		ret = peek(sk, &to, info, (flags & WEIR_RECV_TRUNC) != 0);
 		weir_recvq_unhold(&sk->rq);
-		return ret == -EAGAIN ? nothing(sk) : ret;
+		return ret == -EAGAIN ? nothing(lc, sk) : ret;
 	}
-	if (likely(!sk->gro)) {
+	if (likely(!gro)) {
 		if (weir_recvq_take(&sk->rq, &m, 1, &facts) == 0)
-			return nothing(sk);
+			return nothing(lc, sk);
 	} else {
 		weir_recvq_hold(&sk->rq);
 		if (weir_recvq_take_held(&sk->rq, &m, 1, &facts) == 0) {
 			weir_recvq_unhold(&sk->rq);
-			return nothing(sk);
+			return nothing(lc, sk);
 		}
 	}
 	weir_count(&lc->c.rx_read, 1);
@@ -302,19 +313,22 @@ weir_recv_iov(struct weir_lcore *lc, struct weir_socket *sk, const struct iovec 
 		describe(info, m, &d, &facts);
 		info->m = NULL;
 	}
-	if (unlikely(sk->gro)) {
+	if (unlikely(gro)) {
 		if (got == d.len && got > 0) {
 			uint32_t room = got;
 
 			for (unsigned int i = 0; i < to.n; i++)
 				room += (uint32_t)RTE_MIN(to.iov[i].iov_len, (size_t)TRAIN_MAX);
 			room -= (uint32_t)(to.n > 0 ? to.done : 0);
-			got = join_train(lc, sk, &to, &d, room, info);
+			got = join_train(lc, sk, &to, &d, facts.port, room, info);
 		}
 		weir_recvq_unhold(&sk->rq);
 	}
-	peek_offset_back(sk, d.len);
-	weir_mbuf_discard(m);
+	if (unlikely((flags & WEIR_RECV_TRUNC) != 0))
+		got = RTE_MAX(got, d.len);
+	if (unlikely(weir_peeked(sk)))
+		weir_peek_back(sk, got);
+	weir_spend(lc, m);
 	return (ssize_t)got;
 }
 

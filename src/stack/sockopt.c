@@ -22,7 +22,7 @@
 /* ---- set ---- */
 
 static int
-set_flag(bool *flag, int64_t value)
+set_flag(_Atomic bool *flag, int64_t value)
 {
 	if (value != 0 && value != 1)
 		return -EINVAL;
@@ -32,7 +32,7 @@ set_flag(bool *flag, int64_t value)
 
 /* Sharing of a port: counted per port, so a bound socket moves in the count. */
 static int
-set_share(struct weir_socket *sk, bool *flag, int64_t value)
+set_share(struct weir_socket *sk, _Atomic bool *flag, int64_t value)
 {
 	struct weir_portuse *use = &sk->stack->control->port_use[weir_sock_names(sk)->lport];
 	uint32_t *n = flag == &sk->reuseaddr ? &use->n_reuseaddr : &use->n_reuseport;
@@ -44,11 +44,22 @@ set_share(struct weir_socket *sk, bool *flag, int64_t value)
 	return ret;
 }
 
-/* What a group's choice depends on. */
+/* What a group's choice depends on. -ENOMEM: nothing changed. */
 static int
-set_in_group(struct weir_socket *sk)
+set_in_group(struct weir_socket *sk, int16_t lcore, bool stable)
 {
-	return sk->ent != NULL ? weir_sockent_refresh(sk->stack, sk->ent) : 0;
+	const int16_t lcore_before = sk->lcore;
+	const bool stable_before = sk->stable;
+	int ret;
+
+	sk->lcore = lcore;
+	sk->stable = stable;
+	ret = sk->ent != NULL ? weir_sockent_refresh(sk->stack, sk->ent) : 0;
+	if (ret != 0) {
+		sk->lcore = lcore_before;
+		sk->stable = stable_before;
+	}
+	return ret;
 }
 
 static int
@@ -63,7 +74,7 @@ static int
 set_locked(struct weir_socket *sk, enum weir_sockopt opt, int64_t value)
 {
 	struct weir_stack *stack = sk->stack;
-	bool flag;
+	_Atomic bool flag;
 	int ret;
 
 	switch (opt) {
@@ -127,11 +138,10 @@ set_locked(struct weir_socket *sk, enum weir_sockopt opt, int64_t value)
 	case WEIR_OPT_LCORE:
 		if (value < -1 || value >= stack->n_workers)
 			return -EINVAL;
-		sk->lcore = (int16_t)value;
-		return set_in_group(sk);
+		return set_in_group(sk, (int16_t)value, sk->stable);
 	case WEIR_OPT_STABLE:
-		ret = set_flag(&sk->stable, value);
-		return ret != 0 ? ret : set_in_group(sk);
+		ret = set_flag(&flag, value);
+		return ret != 0 ? ret : set_in_group(sk, sk->lcore, flag);
 	case WEIR_OPT_MCAST_TTL:
 		if (value < 0 || value > 255)
 			return -EINVAL;
@@ -379,30 +389,44 @@ join_locked(struct weir_socket *sk, const struct weir_addr *group, const struct 
 	return 0;
 }
 
+/* Is x what a call to leave means? */
+static bool
+leaves(const struct weir_member *x, const struct weir_addr *group, const struct weir_addr *source,
+       int port)
+{
+	return (port == -1 || x->port == port) && same_addr(&x->group, group) &&
+	       (source == NULL || same_addr(&x->source, source));
+}
+
 static int
 leave_locked(struct weir_socket *sk, const struct weir_addr *group, const struct weir_addr *source,
 	     int port)
 {
 	const struct weir_members *old = atomic_load_explicit(&sk->members, memory_order_relaxed);
 	struct weir_members *m = NULL;
-	unsigned int i;
+	unsigned int n_gone = 0;
 
-	for (i = 0; old != NULL && i < old->n; i++) {
+	/* Without a source the group goes with all of its sources, on the first port that fits. */
+	for (unsigned int i = 0; old != NULL && i < old->n; i++) {
 		const struct weir_member *x = &old->member[i];
 
-		if ((port == -1 || x->port == port) && same_addr(&x->group, group) &&
-		    (source == NULL || same_addr(&x->source, source)))
-			break;
+		if (leaves(x, group, source, port)) {
+			port = x->port;
+			n_gone++;
+		}
 	}
-	if (old == NULL || i == old->n)
+	if (n_gone == 0)
 		return -EADDRNOTAVAIL;
-	if (old->n > 1) {
-		m = members_copy(old, 0);
+	if (old->n > n_gone) {
+		m = members_copy(NULL, old->n - n_gone);
 		if (m == NULL)
 			return -ENOMEM;
-		m->member[i] = m->member[--m->n];
+		for (unsigned int i = 0; i < old->n; i++)
+			if (!leaves(&old->member[i], group, source, port))
+				m->member[m->n++] = old->member[i];
 	}
-	group_ref(sk->stack, group, old->member[i].port, -1);
+	while (n_gone-- > 0)
+		group_ref(sk->stack, group, (uint32_t)port, -1);
 	members_publish(sk, m);
 	return 0;
 }

@@ -2,8 +2,8 @@
 /*
  * HOT lookup, CONTROL changes: see socktab.h.
  *
- * Deleting leaves a tombstone, which an insert may take over after a grace period only by rebuilding
- * the table (a reader may be probing through it): tombstones count as used and a rebuild drops them.
+ * Deleting leaves a tombstone, unless nothing lies behind it. Inserts take tombstones over; they count as
+ * used and a rebuild drops them.
  */
 #include "socktab.h"
 
@@ -33,6 +33,10 @@ key_hash(const struct weir_stack *stack, const struct weir_key *k)
 	uint64_t ports = (uint64_t)k->iface << 48 | (uint64_t)k->lport << 32 |
 			 (uint64_t)k->pport << 16 | k->family;
 	uint64_t h;
+
+	/* Counted-up ports would come out evenly spaced, with some keys in few places: not after this. */
+	ports *= UINT64_C(0x9e3779b97f4a7c15);
+	ports ^= ports >> 32;
 
 	if (likely(k->family == WEIR_IPV4))
 		return mix(mix(((uint64_t)k->local.v4 << 32 | k->peer.v4) ^ stack->hash_key[0],
@@ -325,6 +329,13 @@ weir_socktab_lookup_burst(struct weir_lcore *lc, const struct weir_key *key, uns
 	uint64_t selects = 0;
 	unsigned int n_which = 0;
 
+	if (n == 1) {
+		struct weir_sockent *e = lookup(lc->stack, tab, key);
+		bool select = false;
+
+		sk[0] = likely(e != NULL) ? socket_of(lc, e, key, &select) : NULL;
+		return select;
+	}
 	for (unsigned int i = 0; i < n; i++) {
 		ent[i] = NULL;
 		if (i == 0 || !repeats(key, i, peers))
@@ -436,8 +447,10 @@ publish(struct weir_socktab *tab, struct weir_sockent *ent)
 
 	/* A reader that misses the count misses the entry: it came before the insert. */
 	count_add(tab, &ent->key, 1);
-	while (slot_read(tab, i) != 0)
+	/* A dead place will do: the key is nowhere, and readers pass both what was there and what comes. */
+	while (slot_read(tab, i) != 0 && slot_read(tab, i) != WEIR_SLOT_DEAD)
 		i = (i + 1) & tab->mask;
+	tab->dead -= slot_read(tab, i) == WEIR_SLOT_DEAD;
 	/* Release: pairs with slot_read(). */
 	atomic_store_explicit(&tab->slot[i], slot_word(ent, ent->hash), memory_order_release);
 	tab->used++;
@@ -611,7 +624,9 @@ group_remove(struct weir_stack *stack, struct weir_sockent *ent, const struct we
 	for (uint32_t i = 0, to = 0; i < n; i++)
 		if (member(g, i) != sk)
 			atomic_store_explicit(&g->sk[to++], member(g, i), memory_order_release);
-	/* The buckets may name the place that falls free: it keeps a live member. */
+	/* The buckets, and readers of an older n, may name a place that has fallen free: a live one is there. */
+	for (uint32_t i = n - 1; i < g->cap; i++)
+		atomic_store_explicit(&g->sk[i], member(g, 0), memory_order_release);
 	atomic_store_explicit(&g->n, n - 1, memory_order_release);
 }
 
@@ -696,10 +711,16 @@ weir_socktab_remove(struct weir_stack *stack, struct weir_sockent *ent, struct w
 			      atomic_load_explicit(&tab->n_removed, memory_order_relaxed) + 1,
 			      memory_order_release);
 	atomic_store_explicit(&tab->slot[i], WEIR_SLOT_DEAD, memory_order_release);
+	tab->dead++;
+	/* Where nothing lies behind, dead places end no search later than empty ones would. */
+	if (slot_read(tab, (i + 1) & tab->mask) == 0)
+		for (; slot_read(tab, i) == WEIR_SLOT_DEAD; i = (i - 1) & tab->mask) {
+			atomic_store_explicit(&tab->slot[i], 0, memory_order_release);
+			tab->dead--;
+		}
 	/* Release: a reader that skips a kind for its count of 0 sees n_removed by then. */
 	count_add(tab, &ent->key, UINT32_MAX);
 	tab->used--;
-	tab->dead++;
 	if (g != NULL)
 		weir_rcu_free(stack, g);
 	weir_rcu_free(stack, ent);

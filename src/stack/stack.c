@@ -54,12 +54,12 @@ static struct {
 
 /* ---- the calling thread's lcores ---- */
 
-static __thread struct weir_lcore *thread_lcores;
+__thread struct weir_lcore *weir_thread_lcores;
 
 struct weir_lcore *
 weir_self(const struct weir_stack *stack)
 {
-	struct weir_lcore *lc = thread_lcores;
+	struct weir_lcore *lc = weir_thread_lcores;
 
 	while (lc != NULL && lc->stack != stack)
 		lc = lc->thread_next;
@@ -69,14 +69,14 @@ weir_self(const struct weir_stack *stack)
 static void
 thread_push(struct weir_lcore *lc)
 {
-	lc->thread_next = thread_lcores;
-	thread_lcores = lc;
+	lc->thread_next = weir_thread_lcores;
+	weir_thread_lcores = lc;
 }
 
 static void
 thread_remove(struct weir_lcore *lc)
 {
-	struct weir_lcore **link = &thread_lcores;
+	struct weir_lcore **link = &weir_thread_lcores;
 
 	while (*link != NULL && *link != lc)
 		link = &(*link)->thread_next;
@@ -308,6 +308,8 @@ make_loopback(struct weir_stack *stack)
 	lo->tx_multi_seg = true;
 	lo->started = true;
 	lo->parse.loopback = true;
+	lo->parse.mac[0] = 2;    /* any station: an all-zero source is refused */
+	lo->parse.mac[0] = 0x02; /* any station's: what is 0 is refused */
 	snprintf(lo->device, sizeof(lo->device), "lo");
 	stack->ports[WEIR_PORT_LOOPBACK] = lo;
 	for (uint16_t i = 0; i < stack->n_lcores; i++) {
@@ -625,6 +627,7 @@ int
 weir_lcore_detach(struct weir_lcore *lc)
 {
 	weir_enter(lc);
+	weir_spend_all(lc);
 	weir_batch_flush_all(lc);
 	rte_rcu_qsbr_thread_offline(lc->rcu, lc->slot);
 	rte_rcu_qsbr_thread_unregister(lc->rcu, lc->slot);

@@ -150,7 +150,7 @@ weir_stats_check(struct weir_stack *stack, struct weir_stats *out)
 		for (unsigned int h = 0; h < WEIR_HOLDS; h++)
 			held += lc->holds[h].n;
 		for (unsigned int p = 0; p < WEIR_ALL_PORTS; p++)
-			batched += lc->txb[p].n;
+			batched += lc->txb[p].n + lc->txb[p].n_late;
 		batched += weir_counter_read(&lc->c.mesh_tx_in) -
 			   weir_counter_read(&lc->c.mesh_tx_out);
 	}

@@ -106,6 +106,7 @@ struct tx_train {
 	bool as_template; /* TTL 64, TOS 0, DF: nothing to change */
 	bool no_check;
 	bool df;
+	bool remote; /* another lcore owns the port's queue */
 	uint8_t ttl, tos;
 };
 
@@ -205,11 +206,9 @@ apply_options(struct weir_lcore *lc, const struct weir_socket *sk, struct tx_tra
 		if (ctl->from.family != WEIR_UNSPEC) {
 			if (ctl->from.family != WEIR_IPV4)
 				return -EAFNOSUPPORT;
-			if (weir_is_mcast4(ctl->from.ip.v4))
-				return -EINVAL;
-			if (!sk->freebind && ctl->from.ip.v4 != 0 &&
-			    weir_local4(lc->stack, ctl->from.ip.v4) != WEIR_LOCAL_UNICAST)
-				return -ENETUNREACH;
+			if (weir_is_mcast4(ctl->from.ip.v4) || ctl->from.ip.v4 == 0xffffffff ||
+			    (ctl->from.ip.b[0] == 0 && ctl->from.ip.v4 != 0))
+				return -EINVAL; /* nobody's address; one that is not ours: route.c */
 			*src = &ctl->from.ip;
 		}
 	}
@@ -223,8 +222,9 @@ static inline int
 find_route(struct weir_lcore *lc, const struct weir_socket *sk, const struct weir_names *names,
 	   struct tx_train *t)
 {
-	static const union weir_ip none;
+	static const union weir_ip none, loopback = {.v4 = WIRE_BE32(0x7f000001)};
 	const union weir_ip *src = unlikely(names->group) ? &none : &names->bound;
+	const union weir_ip *dst = &t->to->ip;
 	int port = -1;
 	int err;
 
@@ -242,9 +242,12 @@ find_route(struct weir_lcore *lc, const struct weir_socket *sk, const struct wei
 		if (err != 0)
 			return err;
 	}
-	t->e = weir_route_get(lc, &t->to->ip, src, weir_route_sel(WEIR_IPV4, port), &err);
+	if (unlikely(dst->v4 == 0)) /* this host, as Linux has it */
+		dst = src->v4 != 0 ? src : &loopback;
+	t->e = weir_route_get(lc, dst, src, weir_route_sel(WEIR_IPV4, port), &err);
 	if (unlikely(t->e == NULL))
 		return err;
+	t->remote = !lc->txb[t->e->port->index].self;
 	if (unlikely((t->e->flags & WEIR_RTC_BROADCAST) != 0 && !sk->tx.broadcast)) {
 		t->e = NULL;
 		return -EACCES;
@@ -252,29 +255,67 @@ find_route(struct weir_lcore *lc, const struct weir_socket *sk, const struct wei
 	return 0;
 }
 
-/*
- * What goes to a group address is heard by this host's members too: a copy by the loopback port, with
- * the headers as they are. COLD. Out of buffers: dropped and counted.
- */
-static __rte_noinline void
-loop_copy(struct weir_lcore *lc, const struct weir_socket *sk, const struct weir_rtc *e,
-	  struct rte_mbuf *m)
+/* A frame of this lcore for the loopback port; port: what it is to come in by. COLD. */
+static void
+loop_back(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m)
 {
 	const struct weir_port *lo = lc->stack->ports[WEIR_PORT_LOOPBACK];
+
+	m->ol_flags &= RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
+	m->tx_offload = 0;
+	m->port = port->index;
+	if (weir_batch_room(lc, lo) == 0)
+		weir_drop(lc, WEIR_DROP_TXQ_FULL, m);
+	else
+		weir_batch_put(lc, lo, m);
+}
+
+/*
+ * What goes to a group address is heard by this host's members too: a copy by the loopback port, with
+ * the headers as they are. COLD. Out of buffers: counted as a copy that memory was short for. True: m
+ * has been dealt with, no wire is to see it (RFC 1112 6.1: TTL 0).
+ */
+static __rte_noinline bool
+loop_copy(struct weir_lcore *lc, const struct weir_socket *sk, const struct tx_train *t,
+	  struct rte_mbuf *m)
+{
+	const bool broadcast = (t->e->flags & WEIR_RTC_BROADCAST) != 0;
+	const bool stays = !broadcast && !t->as_template && t->ttl == 0;
 	struct rte_mbuf *copy;
 
-	if ((e->flags & WEIR_RTC_BROADCAST) == 0 && !sk->tx.mcast_loop)
-		return;
-	copy = rte_pktmbuf_copy(m, lc->stack->pool, 0, UINT32_MAX);
-	if (copy == NULL)
-		return; /* never was: nothing to account for */
+	if (stays && !sk->tx.mcast_loop) { /* as if looped back, and nobody there */
+		weir_count(&lc->pc[WEIR_PORT_LOOPBACK].tx_frames, 1);
+		weir_count(&lc->pc[WEIR_PORT_LOOPBACK].rx_frames, 1);
+		weir_drop(lc, WEIR_DROP_NO_SOCKET, m);
+		return true;
+	}
+	if (stays) {
+		loop_back(lc, t->e->port, m);
+		return true;
+	}
+	if (!broadcast && !sk->tx.mcast_loop)
+		return false;
+	copy = weir_pool_low(lc->stack) ? NULL
+					: weir_mbuf_copy_range(m, lc->stack->pool, 0, m->pkt_len);
+	if (copy == NULL) {
+		weir_count(&lc->c.rx_copies, 1);
+		weir_count(&lc->c.drops[WEIR_DROP_MEM_LIMIT], 1);
+		return false;
+	}
 	weir_count(&lc->c.tx_copies, 1);
-	copy->ol_flags = 0;
-	copy->tx_offload = 0;
-	if (weir_batch_room(lc, lo) == 0)
-		weir_drop(lc, WEIR_DROP_TXQ_FULL, copy);
-	else
-		weir_batch_put(lc, lo, copy);
+	loop_back(lc, t->e->port, copy);
+	return false;
+}
+
+/* For whoever waits until the socket is writable again. COLD. */
+static __rte_noinline void
+note_blocked(const struct weir_lcore *lc, const struct weir_socket *sk,
+	     const struct weir_port *port)
+{
+	if (port->index != WEIR_PORT_LOOPBACK) /* that one is emptied by the call itself */
+		atomic_store_explicit(&((struct weir_socket *)(uintptr_t)sk)->blocked,
+				      (uint32_t)lc->slot << 8 | (uint32_t)(port->index + 1),
+				      memory_order_relaxed);
 }
 
 /*
@@ -295,8 +336,11 @@ send_one(struct weir_lcore *lc, const struct weir_socket *sk, const struct weir_
 	/* check */
 	if (unlikely(len > PAYLOAD_MAX4 || len + e->l3_len + WIRE_UDP_LEN > e->mtu))
 		return -EMSGSIZE; /* nothing is fragmented yet */
-	if (unlikely(weir_batch_room(lc, e->port) == 0))
+	if (unlikely(weir_batch_room(lc, e->port) == 0) ||
+	    (unlikely(t->remote) && !weir_batch_takes(lc, e->port))) {
+		note_blocked(lc, sk, e->port);
 		return -EAGAIN;
+	}
 	/* neighbour */
 	ready = neighbour_ready(lc, e, &gone);
 	if (unlikely(gone)) {
@@ -317,8 +361,8 @@ send_one(struct weir_lcore *lc, const struct weir_socket *sk, const struct weir_
 	if (unlikely(head == NULL))
 		return m->pkt_len > lc->stack->conf.data_room ? -EMSGSIZE : -ENOBUFS;
 	write_headers(t, head, (uint16_t)len);
-	if (unlikely((e->flags & WEIR_RTC_GROUP) != 0))
-		loop_copy(lc, sk, e, head);
+	if (unlikely((e->flags & WEIR_RTC_GROUP) != 0) && loop_copy(lc, sk, t, head))
+		return 0;
 	/* batch */
 	if (likely(ready)) {
 		/* Asking for the neighbour may have used the last place. */

@@ -38,15 +38,6 @@ load32(const uint8_t *p)
 	return v;
 }
 
-static inline uint64_t
-load64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /* ---- checksums ---- */
 
 /* The last len (1-7) bytes before end as one zero-filled word; word_ok: 8 bytes may be read. */
@@ -56,7 +47,7 @@ load_tail(const uint8_t *end, size_t len, bool word_ok)
 	uint64_t v = 0;
 
 	if (likely(word_ok)) {
-		v = load64(end - 8);
+		v = wire_load64(end - 8);
 		return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v >> (64 - 8 * len)
 								 : v << (64 - 8 * len);
 	}
@@ -95,18 +86,18 @@ wire_sum(const void *data, size_t len, uint64_t sum)
 	uint64_t a = 0, b = 0, a_carries = 0, b_carries = 0;
 
 	for (; len >= 32; len -= 32, p += 32) {
-		ADD_WORD(a, a_carries, load64(p));
-		ADD_WORD(b, b_carries, load64(p + 8));
-		ADD_WORD(a, a_carries, load64(p + 16));
-		ADD_WORD(b, b_carries, load64(p + 24));
+		ADD_WORD(a, a_carries, wire_load64(p));
+		ADD_WORD(b, b_carries, wire_load64(p + 8));
+		ADD_WORD(a, a_carries, wire_load64(p + 16));
+		ADD_WORD(b, b_carries, wire_load64(p + 24));
 	}
 	if (len & 16) {
-		ADD_WORD(a, a_carries, load64(p));
-		ADD_WORD(b, b_carries, load64(p + 8));
+		ADD_WORD(a, a_carries, wire_load64(p));
+		ADD_WORD(b, b_carries, wire_load64(p + 8));
 		p += 16;
 	}
 	if (len & 8) {
-		ADD_WORD(a, a_carries, load64(p));
+		ADD_WORD(a, a_carries, wire_load64(p));
 		p += 8;
 	}
 	len &= 7;

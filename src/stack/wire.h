@@ -18,6 +18,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
+
 #include <weir/drop.h>
 
 typedef uint16_t wire_be16;
@@ -30,6 +34,9 @@ typedef uint32_t wire_be32;
 	((wire_be32)(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap32((uint32_t)(x))  \
 							       : (uint32_t)(x)))
 
+#define WIRE_BE64(x)                                                                               \
+	(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap64(x) : (uint64_t)(x))
+
 #define WIRE_ETH_LEN  14
 #define WIRE_ETH_ALEN 6
 #define WIRE_IP4_MIN  20
@@ -37,6 +44,7 @@ typedef uint32_t wire_be32;
 #define WIRE_UDP_LEN  8
 #define WIRE_ARP_LEN  28
 #define WIRE_ICMP_LEN 8
+#define WIRE_SHORT    128 /* bytes up to which a sum is made in line */
 /* Most bytes that the parse may want to see contiguous: Ethernet + IPv4 with options + UDP. */
 #define WIRE_HDR_MAX (WIRE_ETH_LEN + WIRE_IP4_MAX + WIRE_UDP_LEN)
 
@@ -131,6 +139,90 @@ wire_fold(uint64_t sum)
 	return (uint16_t)sum;
 }
 
+static inline uint64_t
+wire_load64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/*
+ * Sums of headers and short datagrams, in line: 64-bit words, the carries counted apart (compilers make add
+ * and adc of it). As 2^64 is 1 in this arithmetic, a carry counts 1, and a sum is right when 65535 divides
+ * it (and it is not 0, which the caller knows of: protocol and version are not).
+ */
+struct wire_wide {
+	uint64_t sum, carries;
+};
+
+static inline void
+wire_wide_add(struct wire_wide *w, uint64_t word)
+{
+	w->sum += word;
+	w->carries += w->sum < word;
+}
+
+static inline bool
+wire_wide_ok(struct wire_wide w)
+{
+	w.sum += w.carries;
+	w.sum += w.sum < w.carries;
+	return w.sum % 0xffff == 0;
+}
+
+/* len bytes (8 at least) at data added to sum; an odd len as in wire_sum(). */
+static inline struct wire_wide
+wire_wide_sum(const void *data, uint32_t len, uint64_t sum)
+{
+	struct wire_wide w = {.sum = sum};
+	const uint8_t *p = data;
+	const uint8_t *end = p + (len & ~7u);
+	const uint32_t left = len & 7;
+
+	do {
+		wire_wide_add(&w, wire_load64(p));
+		p += 8;
+	} while (p != end);
+	if (left != 0) { /* the word that ends with the last byte, without what was added already */
+		uint64_t last = wire_load64(p + left - 8);
+
+		wire_wide_add(&w, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+					  ? last >> (64 - 8 * left)
+					  : last << (64 - 8 * left));
+	}
+	return w;
+}
+
+/* Is the checksum of an IPv4 header of 20 bytes right? */
+static inline bool
+wire_ip4_sum_ok(const void *ip)
+{
+	const uint8_t *p = ip;
+	struct wire_wide w = {.sum = wire_load64(p)};
+	uint32_t last;
+
+	memcpy(&last, p + 16, sizeof(last));
+	wire_wide_add(&w, wire_load64(p + 8));
+	wire_wide_add(&w, last);
+	return wire_wide_ok(w);
+}
+
+/*
+ * Is the checksum of a UDP datagram of len bytes (header included) right? All of it is at udp; addr is the sum
+ * of its addresses as of wire_pseudo4().
+ */
+static inline bool
+wire_udp_sum_ok(const void *udp, uint32_t len, uint64_t addr)
+{
+	const uint64_t pseudo = addr + WIRE_BE16(WIRE_PROTO_UDP) + WIRE_BE16(len);
+
+	if (__builtin_expect(len <= WIRE_SHORT, 1))
+		return wire_wide_ok(wire_wide_sum(udp, len, pseudo));
+	return wire_fold(wire_sum(udp, len, pseudo)) == 0xffff;
+}
+
 /* Partial sum of the IPv4 pseudo-header (RFC 768): addresses, protocol, UDP length (host order). */
 static inline uint64_t
 wire_pseudo4(wire_be32 src, wire_be32 dst, uint8_t proto, uint16_t len_bytes)
@@ -198,85 +290,136 @@ void wire_parse(const uint8_t *p, uint32_t avail, uint32_t frame_len,
 /* ---- trains ---- */
 
 /*
- * Frames that follow an accepted one with the same MACs, EtherType, IPv4 header length and addresses need
- * not be asked again what depends on these alone.
+ * Frames of the same flow repeat most of their headers: MACs, EtherType, IPv4 header length, protocol,
+ * addresses, ports. What depends on these alone need not be asked again (wire_train_follow()); of a frame with
+ * another source only the source is asked (wire_train_other()). Either way the answer can only be "accept", as
+ * WIRE_UDP with l3_len 20; what is not accepted here is for wire_parse(). Numbers are those of its checks.
  */
 struct wire_train {
-	uint64_t eth0; /* bytes 0-7 */
-	uint64_t eth8; /* bytes 8-14, the last one 0: source MAC, EtherType, version and IHL */
-	uint64_t addr; /* bytes 26-33: source and destination */
+	uint8_t p0[16];  /* bytes 0-15 of the frame that all follow */
+	uint8_t p22[16]; /* bytes 22-37 */
 };
 
-static inline uint64_t
-wire_load64(const uint8_t *p)
-{
-	uint64_t v;
+/* Which bits have to be as before: not TOS, TTL and header checksum. */
+#define WIRE_TRAIN_P0                                                                              \
+	{                                                                                          \
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,      \
+			0xff, 0xff, 0                                                              \
+	}
+#define WIRE_TRAIN_P22                                                                             \
+	{                                                                                          \
+		0, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,   \
+			0xff                                                                       \
+	}
 
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
+/* The shortest frame that is looked at: all headers. */
+#define WIRE_TRAIN_MIN (WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN)
 
-/* All but the last byte in memory order. */
-static inline uint64_t
-wire_first7(uint64_t v)
-{
-	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v & (UINT64_MAX >> 8)
-							 : v & ~UINT64_C(0xff);
-}
-
-/* p: a frame that wire_parse() took for WIRE_UDP with l3_len 20, and whose addresses the caller took. */
+/* p: a frame that was accepted: wire_parse() said WIRE_UDP with l3_len 20, the addresses are good. */
 static inline void
 wire_train_start(struct wire_train *t, const uint8_t *p)
 {
-	t->eth0 = wire_load64(p);
-	t->eth8 = wire_first7(wire_load64(p + 8));
-	t->addr = wire_load64(p + WIRE_ETH_LEN + offsetof(struct wire_ip4, src));
+	memcpy(t->p0, p, sizeof(t->p0));
+	memcpy(t->p22, p + 22, sizeof(t->p22));
 }
 
-/* No train: no frame follows, for seven bytes never are eight ones. */
+/* No train: nothing follows, for what follows is UDP in IPv4. */
 static inline void
 wire_train_none(struct wire_train *t)
 {
-	t->eth0 = 0;
-	t->eth8 = UINT64_MAX;
-	t->addr = 0;
+	memset(t, 0, sizeof(*t));
 }
 
-/*
- * The UDP length (header included) when the frame follows the train and wire_parse() would take it for
- * WIRE_UDP with l3_len 20. 0: ask wire_parse(). Arguments as there; max_frame is not 0. The numbers are
- * those of its checks.
- */
-static inline uint32_t
-wire_train_follow(const struct wire_train *t, const uint8_t *p, uint32_t avail, uint32_t frame_len,
-		  uint32_t max_frame, bool ip_csum_good)
+/* Same addresses and ports? What comes before them may be anything. */
+static inline bool
+wire_train_same_flow(const struct wire_train *t, const uint8_t *p)
+{
+	return ((wire_load64(p + 26) ^ wire_load64(t->p22 + 4)) |
+		(wire_load64(p + 30) ^ wire_load64(t->p22 + 8))) == 0;
+}
+
+/* 10, 19: the payload length, when the lengths of a frame of len bytes fit into each other. */
+static inline bool
+wire_train_payload(const uint8_t *p, uint32_t len, uint32_t *payload)
 {
 	const struct wire_ip4 *ip = (const struct wire_ip4 *)(const void *)(p + WIRE_ETH_LEN);
 	const struct wire_udp *udp = (const struct wire_udp *)(const void *)(ip + 1);
-	uint32_t w[5];
-	uint32_t total_len, udp_len;
+	/* What is too short comes out as a very large number. */
+	const uint32_t room = WIRE_BE16(ip->total_len) - (uint32_t)(WIRE_IP4_MIN + WIRE_UDP_LEN);
 
-	/* 1, 6, 9, 18: all headers in sight. 2. */
-	if (avail < WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN || frame_len > max_frame)
-		return 0;
-	/* 3, 4, 5, 7, 8, 12, 14, 15: as before. 13, 16. */
-	if (((wire_load64(p) ^ t->eth0) | (wire_first7(wire_load64(p + 8)) ^ t->eth8) |
-	     (wire_load64(p + WIRE_ETH_LEN + offsetof(struct wire_ip4, src)) ^ t->addr)) != 0 ||
-	    (ip->frag & WIRE_BE16(WIRE_IP4_FRAG_MASK)) != 0 || ip->proto != WIRE_PROTO_UDP)
-		return 0;
-	/* 10, 19, 20. */
-	total_len = WIRE_BE16(ip->total_len);
-	udp_len = WIRE_BE16(udp->len);
-	if (total_len > frame_len - WIRE_ETH_LEN || udp_len < WIRE_UDP_LEN ||
-	    udp_len + WIRE_IP4_MIN > total_len || udp->dport == 0)
-		return 0;
-	/* 11. */
-	if (!ip_csum_good) {
-		memcpy(w, ip, sizeof(w));
-		if (((uint64_t)w[0] + w[1] + w[2] + w[3] + w[4]) % 0xffff != 0)
-			return 0;
-	}
-	return udp_len;
+	*payload = WIRE_BE16(udp->len) - (uint32_t)WIRE_UDP_LEN;
+	if (__builtin_expect(room > len - WIRE_TRAIN_MIN, 0))
+		return false;
+	return __builtin_expect(*payload <= room, 1);
+}
+
+/* 13: no fragment. */
+static inline bool
+wire_train_whole(const uint8_t *p)
+{
+	uint16_t frag;
+
+	memcpy(&frag, p + WIRE_ETH_LEN + offsetof(struct wire_ip4, frag), sizeof(frag));
+	return __builtin_expect((frag & WIRE_BE16(WIRE_IP4_FRAG_MASK)) == 0, 1);
+}
+
+/*
+ * Does the frame, whose len bytes (WIRE_TRAIN_MIN at least) are all in sight, follow the train? Then *payload
+ * is its payload length. The header checksum is left to the caller.
+ */
+static inline bool
+wire_train_follow(const struct wire_train *t, const uint8_t *p, uint32_t len, uint32_t *payload)
+{
+	/* 3, 4, 5, 7, 8, 9, 12, 14, 15, 16, 20: as before. */
+#ifdef __SSE4_1__
+	static const uint8_t p0[16] = WIRE_TRAIN_P0;
+	static const uint8_t p22[16] = WIRE_TRAIN_P22;
+#define WIRE_TRAIN_LOAD(bytes) _mm_loadu_si128((const __m128i *)(const void *)(bytes))
+	__m128i a = _mm_xor_si128(WIRE_TRAIN_LOAD(p), WIRE_TRAIN_LOAD(t->p0));
+	__m128i b = _mm_xor_si128(WIRE_TRAIN_LOAD(p + 22), WIRE_TRAIN_LOAD(t->p22));
+
+	a = _mm_or_si128(_mm_and_si128(a, WIRE_TRAIN_LOAD(p0)),
+			 _mm_and_si128(b, WIRE_TRAIN_LOAD(p22)));
+#undef WIRE_TRAIN_LOAD
+	if (__builtin_expect(!_mm_testz_si128(a, a), 0))
+		return false;
+#else
+	const uint64_t a =
+		(wire_load64(p) ^ wire_load64(t->p0)) |
+		((wire_load64(p + 8) ^ wire_load64(t->p0 + 8)) & WIRE_BE64(~UINT64_C(0xff)));
+	const uint64_t b = ((wire_load64(p + 22) ^ wire_load64(t->p22)) &
+			    WIRE_BE64(UINT64_C(0x00ff0000ffffffff))) |
+			   (wire_load64(p + 30) ^ wire_load64(t->p22 + 8));
+
+	if (__builtin_expect((a | b) != 0, 0))
+		return false;
+#endif
+	return wire_train_whole(p) && wire_train_payload(p, len, payload);
+}
+
+/*
+ * The same for a frame with the train's destination MAC and address, any good source and any ports. When the
+ * source address is another, the caller has to ask whether it is one of his own; then wire_train_start()
+ * makes the frame the train.
+ */
+static inline bool
+wire_train_other(const struct wire_train *t, const uint8_t *p, uint32_t len, uint32_t *payload)
+{
+	const uint64_t w0 = wire_load64(p) ^ wire_load64(t->p0);
+	const uint64_t w8 = wire_load64(p + 8) ^ wire_load64(t->p0 + 8);
+	const uint64_t w22 = wire_load64(p + 22) ^ wire_load64(t->p22);
+	const uint64_t w30 = wire_load64(p + 30) ^ wire_load64(t->p22 + 8);
+	const uint64_t differ =
+		(w0 & WIRE_BE64(UINT64_MAX << 16)) | (w8 & WIRE_BE64(UINT64_C(0xffffff00))) |
+		(w22 & WIRE_BE64(UINT64_C(0xff) << 48)) | (w30 & WIRE_BE64(UINT64_MAX << 32));
+	const uint64_t mac = wire_load64(p + 6) & WIRE_BE64(UINT64_MAX << 16);
+	const uint8_t net = p[26];
+
+	/* 3: no group, not zero. 14. 20. */
+	if (differ != 0 || (p[6] & 1) != 0 || mac == 0 || net == 0 || net == 127 || net >= 224 ||
+	    (p[36] | p[37]) == 0)
+		return false;
+	return wire_train_whole(p) && wire_train_payload(p, len, payload);
 }
 
 #endif /* WEIR_WIRE_H */

@@ -17,6 +17,8 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "ut_tsan.h"
+
 #define MAX_ARGS   48
 #define MAX_LCORES 16
 
@@ -71,6 +73,8 @@ ut_eal_init(unsigned int n_lcores, const char *const *extra)
 		snprintf(log_level, sizeof(log_level), "%s", env);
 	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		strings[n_args++] = strdup(fixed[i]);
+	if (ut_tsan_eal_arg() != NULL)
+		strings[n_args++] = strdup(ut_tsan_eal_arg());
 	for (; extra != NULL && *extra != NULL; extra++) {
 		if (n_args == MAX_ARGS - 1)
 			return -E2BIG;

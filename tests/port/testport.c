@@ -107,7 +107,7 @@ testport_rx_pending(uint16_t port_id, uint16_t queue)
 		return 0;
 	for (uint32_t l = 0; l < TESTPORT_LANES_MAX; l++)
 		if (port->rxq[queue].lane[l].ring != NULL)
-			n += rte_ring_count(port->rxq[queue].lane[l].ring);
+			n += testport_ring_count(port->rxq[queue].lane[l].ring);
 	return n;
 }
 
@@ -118,7 +118,7 @@ testport_tx_pending(uint16_t port_id, uint16_t queue)
 
 	if (port == NULL || queue >= port->n_tx_queues || port->txq[queue].ring == NULL)
 		return 0;
-	return rte_ring_count(port->txq[queue].ring);
+	return testport_ring_count(port->txq[queue].ring);
 }
 
 uint32_t

@@ -321,6 +321,19 @@ int testport_link_set_down(struct rte_eth_dev *dev);
 
 /* --- testport_queue.c ------------------------------------------------------------------------ */
 
+/*
+ * Any thread, for one that may have moved on meanwhile. DPDK's own reads what other threads write with
+ * plain loads.
+ */
+static inline uint32_t
+testport_ring_count(const struct rte_ring *ring)
+{
+	uint32_t taken = __atomic_load_n(&ring->cons.tail, __ATOMIC_RELAXED);
+	uint32_t count = (__atomic_load_n(&ring->prod.tail, __ATOMIC_RELAXED) - taken) & ring->mask;
+
+	return RTE_MIN(count, ring->capacity);
+}
+
 /* Frees the frames in a ring, which may be NULL. Returns how many. */
 uint32_t testport_ring_flush(struct rte_ring *ring);
 

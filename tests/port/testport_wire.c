@@ -279,7 +279,7 @@ tx_one(struct testport_txq *txq, struct rte_mbuf *m)
 	uint32_t len;
 
 	/* Nobody else fills the ring: room seen now is there below. */
-	if (rte_ring_full(ring) && !(pair && !switch_get(&port->pause)))
+	if (testport_ring_count(ring) == ring->capacity && !(pair && !switch_get(&port->pause)))
 		return false;
 
 	err = tx_check(txq, m);

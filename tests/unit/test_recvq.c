@@ -274,6 +274,7 @@ counters_wrap_and_limits_are_huge(void **state)
 			weir_recvq_init(&q, limit[k]);
 			atomic_store(&q.charged, start[i]);
 			atomic_store(&q.released_seen, start[i]);
+			q.r_charged = start[i];
 			atomic_store(&q.released, start[i]);
 			atomic_store(&q.n_queued, start[i]);
 			atomic_store(&q.n_read, start[i]);
@@ -368,9 +369,9 @@ random_use_agrees_with_a_list(void **state)
 					continue;
 				for (unsigned int i = 0; i < n; i++) {
 					/* Often as the one before: runs. */
-					now[i] = i > 0 && ut_rand_below(&rng, 4) != 0 ?
-							 now[i - 1] :
-							 ut_rand_below(&rng, 500);
+					now[i] = i > 0 && ut_rand_below(&rng, 4) != 0
+							 ? now[i - 1]
+							 : ut_rand_below(&rng, 500);
 					size[(in + i) % UT_N(size)] = now[i];
 					m[i] = item(s, in + i);
 				}
@@ -405,6 +406,256 @@ random_use_agrees_with_a_list(void **state)
 			must_consume(out++);
 		must_be_dry();
 	}
+}
+
+/* ---- runs ---- */
+
+/* Bursts of all lengths and mixes of sizes and of buffers that cannot host come out as they went in. */
+static void
+runs_of_all_kinds_come_out_in_order(void **state)
+{
+	struct ut_stack *s = *state;
+
+	weir_recvq_init(&q, 1u << 30);
+	for (unsigned int n = 1; n <= WEIR_MAX_BURST; n++) {
+		for (unsigned int kind = 0; kind < 4; kind++) {
+			struct rte_mbuf *m[WEIR_MAX_BURST], *got[WEIR_MAX_BURST];
+			uint32_t size[WEIR_MAX_BURST];
+			unsigned int out = 0;
+
+			for (unsigned int i = 0; i < n; i++) {
+				m[i] = item(s, i);
+				size[i] = kind == 1 && i % 5 == 3 ? 7 : 100;
+				if (kind == 2 && i % 3 == 0)
+					m[i]->data_off -=
+						8; /* no room for a whole run's pointers */
+				if (kind == 3) {   /* others see the buffer */
+					rte_mbuf_refcnt_update(m[i], 1);
+					memset(m[i]->buf_addr, 0xa5, WEIR_RUN_BYTES);
+				}
+			}
+			if (kind == 2)
+				for (unsigned int i = 0; i < n; i += 3)
+					memmove(rte_pktmbuf_mtod(m[i], void *),
+						rte_pktmbuf_mtod_offset(m[i], void *, 8), 8);
+			assert_int_equal(produce(m, size, n), n);
+			while (out < n) { /* in pieces that do not fit the runs */
+				unsigned int k = weir_recvq_consume(&q, got, 1 + n % 7);
+
+				assert_true(k > 0);
+				for (unsigned int i = 0; i < k; i++, out++) {
+					assert_ptr_equal(got[i], m[out]);
+					assert_int_equal(number_of(got[i]), out);
+					if (kind == 3) {
+						const uint8_t *b = got[i]->buf_addr;
+
+						for (size_t k2 = 0; k2 < WEIR_RUN_BYTES; k2++)
+							assert_int_equal(b[k2], 0xa5);
+						rte_mbuf_refcnt_update(got[i], -1);
+					}
+				}
+				rte_pktmbuf_free_bulk(got, k);
+			}
+			must_be_dry();
+		}
+	}
+}
+
+static void
+facts_are_those_of_the_batch(void **state)
+{
+	struct ut_stack *s = *state;
+	struct weir_recvq_facts facts;
+	struct rte_mbuf *m[20];
+
+	weir_recvq_init(&q, 1u << 30);
+	for (unsigned int round = 0; round < 3; round++) {
+		struct weir_recvq_batch b = {.m = m,
+					     .each = 10,
+					     .n = 20,
+					     .port = (uint8_t)(3 + round),
+					     .lcore = (uint8_t)(60 - round),
+					     .time_ns = 1000 + round};
+
+		for (unsigned int i = 0; i < 20; i++)
+			m[i] = item(s, i);
+		assert_int_equal(weir_recvq_produce(&q, &b), 20);
+	}
+	for (unsigned int round = 0; round < 3; round++) {
+		unsigned int got = 0;
+
+		while (got < 20) {
+			unsigned int k = weir_recvq_take(&q, m, 20, &facts);
+
+			assert_true(k > 0 && got + k <= 20); /* never of two batches */
+			assert_int_equal(facts.time_ns, 1000 + round);
+			assert_int_equal(facts.port, 3 + round);
+			assert_int_equal(facts.lcore, 60 - round);
+			assert_int_equal(facts.drops, 0);
+			rte_pktmbuf_free_bulk(m, k);
+			got += k;
+		}
+	}
+	must_be_dry();
+	assert_int_equal(weir_recvq_take(&q, m, 0, &facts), 0);
+}
+
+static void
+one_at_a_time_is_the_same(void **state)
+{
+	struct ut_stack *s = *state;
+	uint64_t in = 0, out = 0;
+
+	weir_recvq_init(&q, 10000);
+	for (unsigned int round = 0; round < 100; round++) {
+		const unsigned int n = 1 + round % 40;
+		struct rte_mbuf *m[40];
+
+		for (unsigned int i = 0; i < n; i++)
+			m[i] = item(s, in++);
+		assert_int_equal(produce(m, NULL, n), n);
+		weir_recvq_set_readers(&q, round % 3 == 2);
+		while (out < in) {
+			struct rte_mbuf *one = weir_recvq_take_one(&q);
+
+			assert_non_null(one);
+			assert_int_equal(number_of(one), out++);
+			rte_pktmbuf_free(one);
+			if (round % 5 == 4 && out % 3 == 0)
+				break; /* the rest with the next round's */
+		}
+	}
+	while (out < in)
+		must_consume(out++);
+	assert_null(weir_recvq_take_one(&q));
+	must_be_dry();
+}
+
+/* ---- walks ---- */
+
+static void
+a_walk_sees_all_and_takes_nothing(void **state)
+{
+	struct ut_stack *s = *state;
+	uint64_t in = 0, out = 0;
+
+	weir_recvq_init(&q, 1u << 30);
+	for (unsigned int round = 0; round < 60; round++) {
+		struct weir_recvq_pos pos;
+		struct rte_mbuf *m;
+		uint64_t n = out;
+		uint64_t charge, in0;
+
+		for (unsigned int i = 0; i < round % 9; i++)
+			assert_true(produce_one(s, in++, 100));
+		charge = weir_recvq_charge(&q);
+		in0 = in;
+		weir_recvq_hold(&q);
+		for (m = weir_recvq_first(&q, &pos); m != NULL; m = weir_recvq_next(&q, &pos)) {
+			assert_int_equal(number_of(m), n++);
+			/* What arrives during the walk is seen, too. */
+			if (n == in && round % 4 == 1 && in % 5 != 0)
+				assert_true(produce_one(s, in++, 100));
+		}
+		assert_int_equal(n, in);
+		if (in > out) { /* an end is an end until something arrives */
+			assert_null(weir_recvq_next(&q, &pos));
+			assert_true(produce_one(s, in++, 100));
+			m = weir_recvq_next(&q, &pos);
+			assert_non_null(m);
+			assert_int_equal(number_of(m), in - 1);
+		}
+		weir_recvq_unhold(&q);
+		assert_int_equal(weir_recvq_depth(&q), in - out);
+		assert_int_equal(weir_recvq_charge(&q), charge + (in - in0) * 100);
+		for (unsigned int i = 0; i < round % 11 && out < in; i++)
+			must_consume(out++);
+	}
+	while (out < in)
+		must_consume(out++);
+	must_be_dry();
+}
+
+/* ---- waiting ---- */
+
+static void
+an_armed_queue_reports_until_disarmed(void **state)
+{
+	struct ut_stack *s = *state;
+	struct rte_mbuf *m[4];
+	struct weir_recvq_batch b = {.m = m, .each = 100, .n = 2};
+	struct weir_recvq_pos pos;
+	uint64_t in = 0, out = 0;
+
+#define PRODUCE_2()                                                                                \
+	do {                                                                                       \
+		m[0] = item(s, in++);                                                              \
+		m[1] = item(s, in++);                                                              \
+		assert_int_equal(weir_recvq_produce(&q, &b), 2);                                   \
+	} while (0)
+
+	weir_recvq_init(&q, 1u << 30);
+	PRODUCE_2();
+	assert_int_equal(b.wake, 0);
+	assert_false(weir_recvq_arm(&q)); /* something is there, in the shared queue */
+	must_consume(out++);
+	assert_false(weir_recvq_arm(&q)); /* in the reader's */
+	must_consume(out++);
+	assert_true(weir_recvq_arm(&q));
+	assert_int_equal(weir_recvq_arrivals(&q), 2);
+	PRODUCE_2();
+	assert_int_equal(b.wake, 2);
+	PRODUCE_2();
+	assert_int_equal(b.wake, 2); /* until disarmed */
+	assert_int_equal(weir_recvq_arrivals(&q), 6);
+	weir_recvq_disarm(&q);
+	PRODUCE_2();
+	assert_int_equal(b.wake, 0);
+	/* A datagram that was only peeked is one. */
+	assert_non_null(weir_recvq_first(&q, &pos));
+	assert_false(weir_recvq_arm(&q));
+	weir_recvq_disarm(&q);
+	while (out < in)
+		must_consume(out++);
+	must_be_dry();
+	/* What is refused is not reported. */
+	weir_recvq_init(&q, 100);
+	assert_true(produce_one(s, 0, 100));
+	weir_recvq_arm(&q);
+	m[0] = item(s, 1);
+	m[1] = item(s, 2);
+	assert_int_equal(weir_recvq_produce(&q, &b), 0);
+	assert_int_equal(b.wake, 0);
+	rte_pktmbuf_free_bulk(m, 2);
+	must_consume(0);
+	must_be_dry();
+}
+
+/* ---- the limit, changed ---- */
+
+static void
+a_changed_limit_drops_nothing(void **state)
+{
+	struct ut_stack *s = *state;
+
+	weir_recvq_init(&q, 1000);
+	for (unsigned int i = 0; i < 10; i++)
+		assert_true(produce_one(s, i, 100));
+	weir_recvq_set_limit(&q, 300);
+	assert_int_equal(weir_recvq_limit(&q), 300);
+	assert_int_equal(weir_recvq_depth(&q), 10);
+	assert_false(produce_one(s, 99, 100));
+	for (unsigned int i = 0; i < 8; i++)
+		must_consume(i);
+	assert_int_equal(weir_recvq_charge(&q), 200); /* the lump is a quarter of the new limit */
+	assert_true(produce_one(s, 10, 100));
+	assert_false(produce_one(s, 99, 100));
+	weir_recvq_set_limit(&q, UINT64_MAX);
+	assert_true(produce_one(s, 11, UINT32_MAX));
+	for (unsigned int i = 8; i < 12; i++)
+		must_consume(i);
+	must_be_dry();
+	assert_int_equal(weir_counter_read(&q.n_full), 2);
 }
 
 /* ---- two producers, one reader ---- */
@@ -510,6 +761,12 @@ main(void)
 		CASE(counters_wrap_and_limits_are_huge),
 		CASE(purging_takes_both_queues),
 		CASE(random_use_agrees_with_a_list),
+		CASE(runs_of_all_kinds_come_out_in_order),
+		CASE(facts_are_those_of_the_batch),
+		CASE(one_at_a_time_is_the_same),
+		CASE(a_walk_sees_all_and_takes_nothing),
+		CASE(an_armed_queue_reports_until_disarmed),
+		CASE(a_changed_limit_drops_nothing),
 		CASE(nothing_is_lost_or_doubled_between_threads),
 	};
 

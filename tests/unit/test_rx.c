@@ -812,6 +812,164 @@ right_checksums_of_all_lengths_pass(void **state)
 	}
 }
 
+/* ---- bursts ---- */
+
+/* Frames of a mixed burst, and what becomes of each. */
+enum mixed {
+	MIXED_A, /* to the first socket */
+	MIXED_B, /* to the second */
+	MIXED_A_OTHER_SOURCE,
+	MIXED_B_NO_CSUM,
+	MIXED_A_OPTIONS,
+	MIXED_A_CHAINED,
+	MIXED_A_BAD_CSUM,
+	MIXED_B_BAD_CSUM,
+	MIXED_OTHER_SOURCE_BAD_CSUM,
+	MIXED_IP_CSUM,
+	MIXED_OUR_SOURCE,
+	MIXED_OTHER_DST,
+	MIXED_FRAGMENT,
+	MIXED_PORT0,
+	MIXED_LENGTH,
+	MIXED_N,
+};
+
+static const struct {
+	int to; /* index of the socket, -1: dropped for this reason */
+	enum weir_drop reason;
+} mixed_fate[MIXED_N] = {
+	[MIXED_A] = {0, 0},
+	[MIXED_B] = {1, 0},
+	[MIXED_A_OTHER_SOURCE] = {0, 0},
+	[MIXED_B_NO_CSUM] = {1, 0},
+	[MIXED_A_OPTIONS] = {0, 0},
+	[MIXED_A_CHAINED] = {0, 0},
+	[MIXED_A_BAD_CSUM] = {-1, WEIR_DROP_UDP_CSUM},
+	[MIXED_B_BAD_CSUM] = {-1, WEIR_DROP_UDP_CSUM},
+	[MIXED_OTHER_SOURCE_BAD_CSUM] = {-1, WEIR_DROP_UDP_CSUM},
+	[MIXED_IP_CSUM] = {-1, WEIR_DROP_IP_CSUM},
+	[MIXED_OUR_SOURCE] = {-1, WEIR_DROP_IP_SRC},
+	[MIXED_OTHER_DST] = {-1, WEIR_DROP_IP_DST},
+	[MIXED_FRAGMENT] = {-1, WEIR_DROP_IP_FRAG},
+	[MIXED_PORT0] = {-1, WEIR_DROP_UDP_PORT0},
+	[MIXED_LENGTH] = {-1, WEIR_DROP_UDP_LENGTH},
+};
+
+static struct rte_mbuf *
+mixed_frame(struct ut_stack *s, enum mixed kind, uint32_t id, struct ut_pkt *p)
+{
+	struct rte_mbuf *m, *tail;
+	uint8_t payload[24];
+	uint8_t b[256];
+	size_t len;
+
+	*p = ut_pkt_udp();
+	for (size_t i = 0; i < sizeof(payload); i++)
+		payload[i] = (uint8_t)(id >> i % 4 * 8);
+	p->payload = payload;
+	p->payload_len = 4 + id % 20;
+	if (kind == MIXED_B || kind == MIXED_B_NO_CSUM || kind == MIXED_B_BAD_CSUM)
+		p->udp_dport = PORT + 1;
+	if (kind == MIXED_A_OTHER_SOURCE || kind == MIXED_OTHER_SOURCE_BAD_CSUM) {
+		p->ip_src = UT_IP(10, 0, 0, 3 + id % 5);
+		p->udp_sport = (uint16_t)(5000 + id % 3);
+	}
+	if (kind == MIXED_B_NO_CSUM)
+		p->udp_csum = 0;
+	if (kind == MIXED_A_OPTIONS) {
+		memset(p->ip_opt, 1, 4);
+		p->ip_opt_len = 4;
+	}
+	if (kind == MIXED_OUR_SOURCE)
+		p->ip_src = UT_OUR_IP;
+	if (kind == MIXED_OTHER_DST)
+		p->ip_dst = UT_IP(10, 0, 7, 7);
+	if (kind == MIXED_FRAGMENT)
+		p->ip_frag = 0x2000;
+	if (kind == MIXED_PORT0)
+		p->udp_dport = 0;
+	if (kind == MIXED_LENGTH)
+		p->udp_len = 7;
+	len = ut_pkt_bytes(p, b, sizeof(b));
+	/* One bit is never right by chance. */
+	if (kind == MIXED_A_BAD_CSUM || kind == MIXED_B_BAD_CSUM ||
+	    kind == MIXED_OTHER_SOURCE_BAD_CSUM)
+		b[42] ^= 1;
+	if (kind == MIXED_IP_CSUM)
+		b[25] ^= 1;
+	if (kind != MIXED_A_CHAINED)
+		return ut_guard_mbuf(s->pool, b, len);
+	m = ut_bytes_mbuf(b, 44, s->pool);
+	tail = ut_bytes_mbuf(b + 44, len - 44, s->pool);
+	assert_int_equal(rte_pktmbuf_chain(m, tail), 0);
+	return m;
+}
+
+/*
+ * What comes in one burst is judged as if it had come alone, whatever flow the frames before were of. Runs of
+ * one kind and changes between any two; the next burst goes on where the last one stopped.
+ */
+static void
+mixed_bursts_are_judged_frame_by_frame(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	uint64_t want_drops[WEIR_DROP_N] = {0};
+	struct ut_rng rng = ut_rng();
+	struct weir_stats st;
+	uint32_t id = 1;
+
+	cfg.stack.icmp_rate = 1; /* what is sent back about port 0 is not looked at here */
+	ut_stack_up(s, &cfg);
+	ut_stack_socket(s, PORT);
+	ut_stack_socket(s, PORT + 1);
+	for (unsigned int round = 0; round < 2000; round++) {
+		const unsigned int n = 1 + ut_rand_below(&rng, WEIR_MAX_BURST);
+		struct rte_mbuf *m[WEIR_MAX_BURST];
+		struct ut_pkt pkt[WEIR_MAX_BURST];
+		uint8_t kind[WEIR_MAX_BURST];
+		uint32_t first = id;
+
+		for (unsigned int i = 0; i < n; i++, id++) {
+			kind[i] = i > 0 && ut_rand_below(&rng, 3) != 0
+					  ? kind[i - 1]
+					  : (uint8_t)ut_rand_below(&rng, MIXED_N);
+			m[i] = mixed_frame(s, (enum mixed)kind[i], id, &pkt[i]);
+			if (mixed_fate[kind[i]].to < 0)
+				want_drops[mixed_fate[kind[i]].reason]++;
+		}
+		weir_input(s->w[0], 0, m, n);
+		for (unsigned int i = 0; i < n; i++) {
+			const int to = mixed_fate[kind[i]].to;
+			struct weir_rxmsg msg;
+			struct weir_addr want;
+			uint8_t buf[64];
+			uint32_t got;
+
+			if (to < 0)
+				continue;
+			msg = must_read(s, s->sk[to], buf, sizeof(buf), "mixed");
+			memcpy(&got, buf, sizeof(got));
+			ut_check(got == first + i, "round %u, frame %u of kind %u: %u, not %u",
+				 round, i, kind[i], got, first + i);
+			assert_int_equal(msg.len, pkt[i].payload_len);
+			want = weir_addr_v4(pkt[i].ip_src, pkt[i].udp_sport);
+			assert_memory_equal(&msg.peer, &want, sizeof(want));
+			want = weir_addr_v4(pkt[i].ip_dst, pkt[i].udp_dport);
+			assert_memory_equal(&msg.local, &want, sizeof(want));
+		}
+		must_be_empty(s, s->sk[0], "mixed");
+		must_be_empty(s, s->sk[1], "mixed");
+	}
+	weir_stats_get(s->stack, &st);
+	/* A wrong sum may by chance be that of the pseudo-header. */
+	st.drops[WEIR_DROP_UDP_CSUM] += st.drops[WEIR_DROP_UDP_CSUM_PARTIAL];
+	st.drops[WEIR_DROP_UDP_CSUM_PARTIAL] = 0;
+	for (unsigned int i = 0; i < WEIR_DROP_N; i++)
+		ut_check(st.drops[i] == want_drops[i], "%s: %" PRIu64 " instead of %" PRIu64,
+			 weir_drop_name((enum weir_drop)i), st.drops[i], want_drops[i]);
+}
+
 /* ---- what a datagram says about itself ---- */
 
 static void
@@ -1048,6 +1206,7 @@ main(void)
 		UT_STACK_TEST(frames_cut_with_a_matching_ip_length_are_dropped),
 		UT_STACK_TEST(hardware_verdicts_are_taken_or_checked),
 		UT_STACK_TEST(right_checksums_of_all_lengths_pass),
+		UT_STACK_TEST(mixed_bursts_are_judged_frame_by_frame),
 		UT_STACK_TEST(padding_and_surplus_are_cut),
 		UT_STACK_TEST(messages_carry_what_the_frame_said),
 		UT_STACK_TEST(the_weak_host_takes_an_address_of_another_port),

@@ -86,11 +86,11 @@ struct weir_rxmsg {
 	struct weir_addr peer;  /* source address and port */
 	struct weir_addr local; /* destination address and port of the datagram */
 	uint64_t time_ns;       /* weir clock at arrival of the burst */
-	uint32_t len;           /* payload bytes, all segments */
-	uint32_t hash;          /* RSS hash of the port, 0 when it gave none */
 	uint32_t drops;         /* datagrams this socket has refused before this one, modulo 2^32 */
 	uint16_t port;          /* weir port index it came in by; WEIR_PORT_LOOPBACK */
 	uint16_t gso_size; /* WEIR_OPT_GRO: payload of each datagram but the last; 0: one only */
+	uint32_t len;      /* payload bytes, all segments */
+	uint32_t hash;     /* RSS hash of the port, 0 when it gave none */
 	uint8_t ttl, tos;
 };
 
@@ -288,6 +288,8 @@ WEIR_API int weir_recv_wait(struct weir_lcore *lc, struct weir_socket *sk, uint6
 
 enum weir_recv_flags {
 	WEIR_RECV_PEEK = 1, /* leave it queued, see WEIR_OPT_PEEK_OFF */
+	WEIR_RECV_TRUNC =
+		2, /* return the datagram's whole length, and move the peek offset by it */
 };
 
 /**
