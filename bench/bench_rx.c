@@ -10,10 +10,15 @@
  *   ref-flags     R0: the port has verified the sums; parsed and freed
  *   ref-parse     R with wire_parse() instead of the loop's own checks: what its completeness costs
  *   stack-*       weir_turn(), then weir_recv_burst() or weir_recv() until nothing is left
+ *   bsd-recvmmsg  the same by weir_recvmmsg() of whole bursts, on a socket as it is made
+ *   bsd-recvfrom  one at a time, on a socket for one reader (WEIR_SO_READERS 0)
  */
+#include <arpa/inet.h>
 #include <string.h>
 
 #include <rte_ethdev.h>
+
+#include <weir/bsd.h>
 
 #include "rig.h"
 
@@ -22,7 +27,8 @@
 static const struct rig_conf conf_sums = {.name = "sums", .burst = 32};
 static const struct rig_conf conf_flags = {.name = "flags", .offload = true, .burst = 32};
 static const struct rig_conf conf_one = {.name = "one", .burst = 1};
-static struct rig rig_sums, rig_flags, rig_one;
+static const struct rig_conf conf_bsd = {.name = "bsd", .burst = 32};
+static struct rig rig_sums, rig_flags, rig_one, rig_bsd;
 
 /* ---- without a stack ---- */
 
@@ -213,6 +219,88 @@ run_stack_recv(void *ctx, uint64_t n)
 	}
 }
 
+/* ---- by the BSD layer ---- */
+
+static int bsd_fd;
+static struct sockaddr_in bsd_from[RIG_BURST_MAX];
+
+static void
+bsd_readers(int on)
+{
+	weir_setsockopt(bsd_fd, SOL_WEIR, WEIR_SO_READERS, &on, sizeof(on));
+}
+
+static void
+run_bsd_recvmmsg(void *ctx, uint64_t n)
+{
+	struct rig *r = ctx;
+	const unsigned int burst = r->conf->burst;
+	struct mmsghdr msg[RIG_BURST_MAX];
+	struct iovec iov[RIG_BURST_MAX];
+
+	for (unsigned int i = 0; i < burst; i++) {
+		iov[i] = (struct iovec){r->slot[i].bytes, RIG_ROOM};
+		msg[i].msg_hdr = (struct msghdr){
+			.msg_name = &bsd_from[i], .msg_iov = &iov[i], .msg_iovlen = 1};
+	}
+	bsd_readers(1);
+	for (uint64_t done = 0; done < n;) {
+		int k;
+
+		weir_turn(r->lc);
+		do {
+			for (unsigned int i = 0; i < burst; i++)
+				msg[i].msg_hdr.msg_namelen = sizeof(bsd_from[i]);
+			k = weir_recvmmsg(bsd_fd, msg, burst, MSG_DONTWAIT, NULL);
+			bench_use(msg);
+			done += k > 0 ? (unsigned int)k : 0;
+		} while (k == (int)burst);
+		bench_use(bsd_from);
+		bench_use(r->slot);
+	}
+}
+
+static void
+run_bsd_recvfrom(void *ctx, uint64_t n)
+{
+	struct rig *r = ctx;
+
+	bsd_readers(0);
+	for (uint64_t done = 0; done < n;) {
+		unsigned int i = 0;
+
+		weir_turn(r->lc);
+		for (;;) {
+			struct rig_slot *slot = &r->slot[i % RIG_BURST_MAX];
+			socklen_t size = sizeof(bsd_from[0]);
+			ssize_t len = weir_recvfrom(
+				bsd_fd, slot->bytes, sizeof(slot->bytes), MSG_DONTWAIT,
+				(struct sockaddr *)&bsd_from[i++ % RIG_BURST_MAX], &size);
+
+			if (len < 0)
+				break;
+			slot->len = (uint32_t)len;
+			done++;
+		}
+		bench_use(bsd_from);
+		bench_use(r->slot);
+	}
+}
+
+/* A descriptor in the place of the rig's socket. */
+static int
+bsd_up(struct rig *r)
+{
+	const struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(RIG_PORT)};
+
+	weir_socket_close(r->sk);
+	r->sk = NULL;
+	if (weir_bsd_start(r->stack) != 0)
+		return -1;
+	bsd_fd = weir_socket(AF_INET, SOCK_DGRAM, 0);
+	return bsd_fd >= 0 ? weir_bind(bsd_fd, (const struct sockaddr *)&any, sizeof(any)) : -1;
+}
+
 static const struct bench_variant variants[] = {
 	{.name = "ref-sums", .run = run_ref_sums, .ctx = &rig_sums},
 	{.name = "ref-flags", .run = run_ref_flags, .ctx = &rig_flags},
@@ -225,6 +313,8 @@ static const struct bench_variant variants[] = {
 	 .ctx = &rig_flags},
 	{.name = "stack-copy-1", .reference = "ref-sums-1", .run = run_stack_copy, .ctx = &rig_one},
 	{.name = "stack-recv", .reference = "ref-sums", .run = run_stack_recv, .ctx = &rig_sums},
+	{.name = "bsd-recvmmsg", .reference = "ref-sums", .run = run_bsd_recvmmsg, .ctx = &rig_bsd},
+	{.name = "bsd-recvfrom", .reference = "ref-sums", .run = run_bsd_recvfrom, .ctx = &rig_bsd},
 };
 
 static const struct bench rx = {
@@ -247,10 +337,14 @@ main(int argc, char **argv)
 		return bench_run(&opts, &rx);
 	ret = BENCH_FAILED;
 	if (rig_up(&rig_sums, &conf_sums, &opts) == 0 &&
-	    rig_up(&rig_flags, &conf_flags, &opts) == 0 && rig_up(&rig_one, &conf_one, &opts) == 0)
+	    rig_up(&rig_flags, &conf_flags, &opts) == 0 &&
+	    rig_up(&rig_one, &conf_one, &opts) == 0 && rig_up(&rig_bsd, &conf_bsd, &opts) == 0 &&
+	    bsd_up(&rig_bsd) == 0)
 		ret = bench_run(&opts, &rx);
+	weir_bsd_stop();
 	/* A run in which something vanished is no run. */
-	if (rig_down(&rig_sums) != 0 || rig_down(&rig_flags) != 0 || rig_down(&rig_one) != 0)
+	if (rig_down(&rig_sums) != 0 || rig_down(&rig_flags) != 0 || rig_down(&rig_one) != 0 ||
+	    rig_down(&rig_bsd) != 0)
 		return BENCH_FAILED;
 	return ret;
 }

@@ -17,13 +17,18 @@ from collections import defaultdict
 # Stage of a function of the source: the first entry that fits decides. A file alone: all of it.
 STAGES = [
     ("port", ["testport.c", "testport_feed.c", "rte_ethdev.h"]),
-    ("sums", ["wire.c:wire_sum", "wire.c:load_tail", "wire.c:load64", "wire.h:wire_fold",
-              "wire.h:wire_pseudo4", "mbuf.h:weir_mbuf_sum", "rx.c:udp_csum_ok"]),
+    ("sums", ["wire.c:wire_sum", "wire.c:load_tail", "wire.h:wire_load64", "wire.h:wire_fold",
+              "wire.h:wire_wide_add", "wire.h:wire_wide_ok", "wire.h:wire_wide_sum",
+              "wire.h:wire_udp_sum_ok", "wire.h:wire_ip4_sum_ok", "wire.h:wire_pseudo4",
+              "mbuf.h:weir_mbuf_sum", "rx.c:udp_csum_ok"]),
     ("parse", ["wire.c", "wire.h"]),
-    ("deliver", ["rx.c:deliver", "rx.c:deliver_to", "recvq.c:weir_recvq_produce"]),
-    ("classify", ["rx.c", "local.h"]),
+    ("deliver", ["rx.c:deliver", "rx.c:deliver_to", "rx.c:chain_of", "recvq.c:weir_recvq_produce",
+                 "recvq.c:make_runs", "recvq.c:make_host", "recvq.c:may_host",
+                 "recvq.c:surely_full"]),
+    ("classify", ["rx.c", "local.h", "mbuf.h:weir_dgram_make_plain"]),
     ("lookup", ["socktab.c"]),
-    ("read", ["recvq.c", "recvq.h"]),
+    ("read", ["recvq.c", "recvq.h", "mbuf.h:weir_dgram_look", "mbuf.h:weir_dgram_payload",
+              "event.h", "sockiov.h"]),
     ("turn", ["poll.c", "clock.c", "mesh.c", "rte_rcu_qsbr.h"]),
     ("route", ["route.c", "route.h", "neigh.h", "neigh.c"]),
     ("header", ["tx.c:write_headers", "tx.c:header_room"]),
@@ -35,11 +40,13 @@ STAGES = [
                  "rte_ring_core.h", "rte_ring_elem.h", "rte_ring_elem_pvt.h", "rte_ring_c11_pvt.h",
                  "rte_ring_generic_pvt.h", "rte_mempool_ring.c", "drop.c", "mbuf.h", "mbuf.c",
                  "rte_pktmbuf_free_bulk", "common_ring_mp_enqueue", "common_ring_mc_dequeue"]),
-    ("application", ["bench_rx.c", "bench_tx.c", "bench_parts.c", "harness.h", "rig.h"]),
+    ("application", ["bench_rx.c", "bench_tx.c", "bench_parts.c", "bench_many.c", "harness.h",
+                     "rig.h"]),
 ]
 # Small inline functions of these count to the function that they were inlined into.
 PARTS_OF_CALLER = {"lcore.h", "rte_prefetch.h", "rte_branch_prediction.h", "rte_common.h",
-                   "rte_cycles.h", "rte_pause.h", "rte_byteorder.h", "rte_memcpy.h"}
+                   "emmintrin.h", "tmmintrin.h", "smmintrin.h", "rte_cycles.h", "rte_pause.h",
+                   "rte_byteorder.h", "rte_memcpy.h"}
 LABEL = re.compile(r"bench\|([^|]*)\|([^|]*)\|(\d+)")
 NAME = re.compile(r"^(\w+)\(")
 OPEN = re.compile(r"^\{")

@@ -827,16 +827,19 @@ read_options(struct bench_opts *opts, int argc, char **argv)
 	return -1;
 }
 
+unsigned int bench_mem_mib = 512;
+
 static int
 start_eal(const struct bench_opts *opts)
 {
 	/* EAL takes pointers to writable strings and keeps them. */
 	static char text[][24] = {
 		"bench", "--no-shconf", "--no-pci", "--no-telemetry", "--log-level", "error", "-m",
-		"512",   "--lcores",    "",         "--no-huge"};
+		"",      "--lcores",    "",         "--no-huge"};
 	char *args[RTE_DIM(text) + 1] = {NULL};
 	int n = (int)RTE_DIM(text);
 
+	snprintf(text[7], sizeof(text[7]), "%u", bench_mem_mib);
 	if (opts->n_cpus > 1)
 		snprintf(text[9], sizeof(text[9]), "0@%d,1@%d", opts->cpu[0], opts->cpu[1]);
 	else
@@ -850,7 +853,7 @@ start_eal(const struct bench_opts *opts)
 	}
 	if (rte_eal_init(n, args) < 0) {
 		fprintf(stderr, "bench: EAL does not start: %s%s\n", rte_strerror(rte_errno),
-			opts->huge ? " (are 256 pages of 2 MiB free?)" : "");
+			opts->huge ? " (are there enough free pages of 2 MiB?)" : "");
 		return BENCH_FAILED;
 	}
 	return -1;

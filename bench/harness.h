@@ -67,6 +67,9 @@ struct bench_opts {
 	char command[1024];
 };
 
+/* Memory that EAL takes, in MiB: to be set before bench_begin() by those who need more. */
+extern unsigned int bench_mem_mib;
+
 /*
  * Read the command line and start EAL: -1, or the exit code when there is nothing (more) to do. Without
  * --huge nothing of the machine is needed.
