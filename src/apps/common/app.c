@@ -544,10 +544,21 @@ choose_ports(struct app *app)
 }
 
 /* How many workers: --workers, else the configuration, else what EAL gives. */
+/* EAL's own lcores; rte_lcore_count() also counts threads that drivers have registered. */
+static unsigned int
+eal_lcores(void)
+{
+	unsigned int lcore, n = 0;
+
+	RTE_LCORE_FOREACH(lcore)
+		n++;
+	return n;
+}
+
 static int
 choose_workers(struct app *app)
 {
-	unsigned int lcores = rte_lcore_count(), most = lcores > 1 ? lcores - 1 : 1;
+	unsigned int lcores = eal_lcores(), most = lcores > 1 ? lcores - 1 : 1;
 	const char *text = weir_conf_get(app->conf, "stack", "workers");
 	struct weir_error err = {.code = 0};
 	uint64_t n = most < WEIR_MAX_WORKERS ? most : WEIR_MAX_WORKERS;
@@ -699,7 +710,7 @@ app_run(struct app *app)
 
 	app_clock_start(app);
 	report_rate_start(app);
-	if (rte_lcore_count() == 1) {
+	if (eal_lcores() == 1) {
 		app->workers[0].is_main = true;
 		worker_main(&app->workers[0]);
 		tend(app);

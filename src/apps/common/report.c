@@ -211,7 +211,34 @@ json_stats(struct app_json *j, const struct weir_stats *s)
 struct device_row {
 	char name[64];
 	struct rte_eth_stats s;
+	unsigned int n_more;
+	struct { /* the driver's own counters that are not 0 */
+		char name[RTE_ETH_XSTATS_NAME_SIZE];
+		uint64_t value;
+	} more[64];
 };
+
+static void
+device_xstats(struct device_row *row, uint16_t ethdev)
+{
+	int n = rte_eth_xstats_get(ethdev, NULL, 0);
+	struct rte_eth_xstat_name *names = n > 0 ? calloc((size_t)n, sizeof(*names)) : NULL;
+	struct rte_eth_xstat *values = n > 0 ? calloc((size_t)n, sizeof(*values)) : NULL;
+
+	row->n_more = 0;
+	if (names != NULL && values != NULL &&
+	    rte_eth_xstats_get_names(ethdev, names, (unsigned int)n) == n &&
+	    rte_eth_xstats_get(ethdev, values, (unsigned int)n) == n)
+		for (int i = 0; i < n && row->n_more < RTE_DIM(row->more); i++) {
+			if (values[i].value == 0 || values[i].id >= (uint64_t)n)
+				continue;
+			memcpy(row->more[row->n_more].name, names[values[i].id].name,
+			       sizeof(row->more[0].name));
+			row->more[row->n_more++].value = values[i].value;
+		}
+	free(names);
+	free(values);
+}
 
 static unsigned int
 device_rows(struct app *app, struct device_row *rows)
@@ -223,6 +250,7 @@ device_rows(struct app *app, struct device_row *rows)
 		snprintf(rows[n].name, sizeof(rows[n].name), "%s", info.device);
 		if (rte_eth_stats_get(info.ethdev, &rows[n].s) != 0)
 			memset(&rows[n].s, 0, sizeof(rows[n].s));
+		device_xstats(&rows[n], info.ethdev);
 	}
 	return n;
 }
@@ -290,6 +318,10 @@ json_report(struct app *app, const struct app_run *run, const struct weir_stats 
 		app_json_u64(&j, "rx_errors", rows[i].s.ierrors);
 		app_json_u64(&j, "tx_errors", rows[i].s.oerrors);
 		app_json_u64(&j, "no_buffer", rows[i].s.rx_nombuf);
+		app_json_open(&j, "xstats", '{');
+		for (unsigned int k = 0; k < rows[i].n_more; k++)
+			app_json_u64(&j, rows[i].more[k].name, rows[i].more[k].value);
+		app_json_close(&j, '}');
 		app_json_close(&j, '}');
 	}
 	app_json_close(&j, ']');
@@ -306,7 +338,7 @@ json_report(struct app *app, const struct app_run *run, const struct weir_stats 
 int
 report_final(struct app *app, const struct app_run *run, int code)
 {
-	struct device_row rows[WEIR_MAX_PORTS];
+	static struct device_row rows[WEIR_MAX_PORTS];
 	struct weir_stats stats;
 	unsigned int n_rows = device_rows(app, rows);
 	int stopped = weir_stack_stop(app->stack);
