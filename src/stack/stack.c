@@ -308,7 +308,6 @@ make_loopback(struct weir_stack *stack)
 	lo->tx_multi_seg = true;
 	lo->started = true;
 	lo->parse.loopback = true;
-	lo->parse.mac[0] = 2;    /* any station: an all-zero source is refused */
 	lo->parse.mac[0] = 0x02; /* any station's: what is 0 is refused */
 	snprintf(lo->device, sizeof(lo->device), "lo");
 	stack->ports[WEIR_PORT_LOOPBACK] = lo;

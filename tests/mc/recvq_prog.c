@@ -386,6 +386,8 @@ where(const void *p)
 /* ---- the programs ---- */
 
 /* clang-format off */
+#define EVEN(k)          {.n = (k), .odd = false}
+#define ODD(k)           {.n = (k), .odd = true}
 #define ALL(s)           {.mode = MC_ALL, .stale = (s)}
 #define ALL_SLOW(s)      {.mode = MC_ALL, .stale = (s), .slow = true}
 #define BOUND(p, s)      {.mode = MC_BOUNDED, .preemptions = (p), .stale = (s), .spin = 2}
@@ -395,100 +397,100 @@ const struct rq_prog rq_progs[] = {
 	{
 		.name = "one producer, one reader",
 		.limit = 350,
-		.burst = {{{2}, {3, true}, {1}}},
+		.burst = {{EVEN(2), ODD(3), EVEN(1)}},
 		.reader = {{RQ_POLL, 4, 2}},
 		.how = {ALL(0), ALL(1), ALL(2), BOUND(2, 1), ALL_SLOW(4), BOUND_SLOW(4, 1)},
 	}, {
 		.name = "one producer, one reader, one at a time",
 		.limit = 450,
-		.burst = {{{3}, {2}}},
+		.burst = {{EVEN(3), EVEN(2)}},
 		.reader = {{RQ_POLL, 5, 1}},
 		.how = {ALL(0), ALL(1), BOUND(2, 0), ALL_SLOW(2), BOUND_SLOW(3, 1)},
 	}, {
 		.name = "two producers, one reader",
 		.limit = 100 * SIZE,
-		.burst = {{{2}, {1}}, {{1, true}, {3, true}}},
+		.burst = {{EVEN(2), EVEN(1)}, {ODD(1), ODD(3)}},
 		.reader = {{RQ_POLL, 3, 2}},
 		.how = {ALL(0), BOUND(1, 1), ALL_SLOW(1), BOUND_SLOW(3, 0), BOUND_SLOW(2, 1)},
 	}, {
 		.name = "a limit of two datagrams and a half",
 		.limit = 250,
-		.burst = {{{2}, {1}}, {{2}}},
+		.burst = {{EVEN(2), EVEN(1)}, {EVEN(2)}},
 		.reader = {{RQ_POLL, 2, 2}},
 		.how = {ALL(0), ALL(1), BOUND(2, 0), ALL_SLOW(2), BOUND_SLOW(3, 0), BOUND_SLOW(2, 1)},
 	}, {
 		.name = "a limit of two datagrams and a half, longer",
 		.limit = 250,
-		.burst = {{{2}, {1}}, {{1}, {2}}},
+		.burst = {{EVEN(2), EVEN(1)}, {EVEN(1), EVEN(2)}},
 		.reader = {{RQ_POLL, 3, 2}},
 		.how = {ALL_SLOW(0), BOUND_SLOW(2, 1)},
 	}, {
 		.name = "a limit below one datagram",
 		.limit = 10,
-		.burst = {{{1}, {2}}, {{1, true}}},
+		.burst = {{EVEN(1), EVEN(2)}, {ODD(1)}},
 		.reader = {{RQ_POLL, 3, 1}},
 		.how = {ALL(0), ALL(1), ALL_SLOW(2), BOUND_SLOW(3, 1)},
 	}, {
 		.name = "a reader that sleeps",
 		.limit = 100 * SIZE,
-		.burst = {{{1}, {1}}, {{2}}},
+		.burst = {{EVEN(1), EVEN(1)}, {EVEN(2)}},
 		.reader = {{RQ_SLEEP, 0, 4}},
 		.how = {ALL(0), ALL(1), BOUND(1, 1), ALL_SLOW(2), BOUND_SLOW(3, 1)},
 	}, {
 		.name = "two readers that sleep",
 		.limit = 100 * SIZE,
-		.burst = {{{2}, {1}}},
+		.burst = {{EVEN(2), EVEN(1)}},
 		.reader = {{RQ_SLEEP, 0, 1}, {RQ_SLEEP, 0, 2}},
 		.several = true,
 		.how = {ALL(0), ALL(1), BOUND(2, 0), ALL_SLOW(2), BOUND_SLOW(3, 0), BOUND_SLOW(2, 1)},
 	}, {
 		.name = "a peeking reader",
 		.limit = 100 * SIZE,
-		.burst = {{{2}, {1}}, {{2, true}}},
+		.burst = {{EVEN(2), EVEN(1)}, {ODD(2)}},
 		.reader = {{RQ_PEEK, 2, 1}},
 		.how = {ALL(0), ALL(1), BOUND(1, 0), ALL_SLOW(2), BOUND_SLOW(3, 0), BOUND_SLOW(2, 1)},
 	}, {
 		.name = "two readers",
 		.limit = 250,
-		.burst = {{{2}, {1}}},
+		.burst = {{EVEN(2), EVEN(1)}},
 		.reader = {{RQ_POLL, 2, 1}, {RQ_PEEK, 1, 2}},
 		.several = true,
 		.how = {ALL(0), ALL(1), BOUND(2, 0), ALL_SLOW(2), BOUND_SLOW(3, 0), BOUND_SLOW(2, 1)},
 	}, {
 		.name = "two producers, two readers",
 		.limit = 250,
-		.burst = {{{2}}, {{1}, {1}}},
+		.burst = {{EVEN(2)}, {EVEN(1), EVEN(1)}},
 		.reader = {{RQ_POLL, 2, 1}, {RQ_POLL, 1, 2}},
 		.several = true,
 		.how = {ALL_SLOW(0), ALL_SLOW(1), BOUND_SLOW(2, 0)},
 	}, {
 		.name = "close",
 		.limit = 100 * SIZE,
-		.burst = {{{2}, {1}}, {{1}, {2, true}}},
+		.burst = {{EVEN(2), EVEN(1)}, {EVEN(1), ODD(2)}},
 		.reader = {{RQ_CLOSE, 1, 2}},
 		.how = {ALL(0), BOUND(1, 0), ALL_SLOW(1), BOUND_SLOW(3, 0), BOUND_SLOW(2, 1)},
 	}, {
 		.name = "a limit that is lowered",
 		.limit = 450,
-		.burst = {{{2}, {2}}},
+		.burst = {{EVEN(2), EVEN(2)}},
 		.reader = {{RQ_LIMIT, 1, 150}, {RQ_POLL, 2, 2}},
 		.how = {ALL(0), ALL(1), ALL_SLOW(2), BOUND_SLOW(3, 1)},
 	}, {
 		.name = "a limit that is raised",
 		.limit = 150,
-		.burst = {{{2}, {2}}},
+		.burst = {{EVEN(2), EVEN(2)}},
 		.reader = {{RQ_LIMIT, 1, 450}, {RQ_POLL, 2, 2}},
 		.how = {ALL(0), ALL(1), ALL_SLOW(2), BOUND_SLOW(3, 1)},
 	}, {
 		.name = "a limit that changes, two producers",
 		.limit = 450,
-		.burst = {{{2}, {2}}, {{1}}},
+		.burst = {{EVEN(2), EVEN(2)}, {EVEN(1)}},
 		.reader = {{RQ_LIMIT, 1, 150}, {RQ_POLL, 2, 2}},
 		.how = {ALL_SLOW(0), BOUND_SLOW(2, 0)},
 	}, {
 		.name = "readable while another one peeks",
 		.limit = 100 * SIZE,
-		.burst = {{{1}}},
+		.burst = {{EVEN(1)}},
 		.reader = {{RQ_READABLE, 1, 0}, {RQ_PEEK, 1, 0}},
 		.several = true,
 		.how = {ALL(0), ALL(2), BOUND(2, 1)},

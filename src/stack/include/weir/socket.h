@@ -49,9 +49,9 @@ struct weir_socket_conf {
 enum weir_sockopt {
 	WEIR_OPT_RCVBUF = 1, /* receive buffer in true-size bytes, 1 .. stack's rcvbuf_max */
 	WEIR_OPT_BROADCAST,  /* flag [0]: may send to and connect to broadcast addresses */
-	WEIR_OPT_REUSEADDR, /* flag [0]: shares its port with sockets that have it too; before bind */
-	WEIR_OPT_REUSEPORT, /* flag [0]: shares its port and the load; all must have it; before bind */
-	WEIR_OPT_FREEBIND, /* flag [0]: may bind to an address that is not ours (yet) */
+	WEIR_OPT_REUSEADDR, /* flag [0]: shares its port with sockets that have it too; set it before bind */
+	WEIR_OPT_REUSEPORT, /* flag [0]: shares its port and the load; all must have it; set it before bind */
+	WEIR_OPT_FREEBIND, /* flag [0]: may bind to an address that is not ours; sends fail */
 	WEIR_OPT_BIND_PORT, /* weir port index [-1: any]: receives from and sends by this port only */
 	WEIR_OPT_TTL,       /* 1 .. 255 [64] */
 	WEIR_OPT_TOS,       /* 0 .. 255 [0] */
@@ -145,8 +145,8 @@ WEIR_API int weir_socket_bind(struct weir_socket *sk, const struct weir_addr *lo
 
 /**
  * Set the peer: only its datagrams are received, sends may omit the destination, its port
- * unreachables are reported. Binds implicitly; the local address becomes the route's source. Not
- * while another thread sends through the socket.
+ * unreachables are reported. Binds implicitly; the local address becomes the route's source. A
+ * thread that sends meanwhile does so with the old names or the new ones.
  * -ENETUNREACH, -EACCES (broadcast not allowed), -EAFNOSUPPORT, -EAGAIN (no ephemeral port left).
  */
 WEIR_API int weir_socket_connect(struct weir_socket *sk, const struct weir_addr *peer);
