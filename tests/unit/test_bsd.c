@@ -309,6 +309,9 @@ stop_closes_what_is_left(void **state)
 	}
 	fails(weir_socket(AF_INET, SOCK_DGRAM, 0), ENETDOWN);
 	fails(weir_epoll_create1(0), ENETDOWN);
+	ut_fail_at(1);
+	assert_int_equal(weir_bsd_start(s->stack), -ENOMEM);
+	assert_true(ut_fail_stop());
 	assert_int_equal(weir_bsd_start(s->stack), 0);
 	udp();
 }

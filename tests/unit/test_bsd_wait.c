@@ -362,6 +362,23 @@ wait_watched(int fd)
 	ut_wait_for(is_watched, weir_bsd_handle(fd), "a watch on the socket");
 }
 
+/* ... and in an epoll. */
+static bool
+sleep_in_epoll(void *arg)
+{
+	struct asleep *a = arg;
+
+	return bsd_epoll_sleepers((struct bsd_epoll *)bsd.slots[a->n & 0xffff]) == a->n >> 16;
+}
+
+static void
+wait_asleep_in(int ep, unsigned int n)
+{
+	struct asleep a = {NULL, (unsigned int)ep | n << 16};
+
+	ut_wait_for(sleep_in_epoll, &a, "threads asleep in an epoll");
+}
+
 static void
 blocked_readers_get_one_each(void **state)
 {
@@ -1107,7 +1124,7 @@ a_sleeping_epoll_is_woken_by_either_kind(void **state)
 		b = (struct blocked){0};
 		start(&b, EPOLL, ep);
 		if (i % 2 == 0)
-			sched_yield();
+			wait_asleep_in(ep, 1);
 		arrive(s, PORT, 1);
 		finish(&b);
 		assert_int_equal(b.ret, 1);
@@ -1116,6 +1133,7 @@ a_sleeping_epoll_is_woken_by_either_kind(void **state)
 	}
 	b = (struct blocked){0};
 	start(&b, EPOLL, ep);
+	wait_asleep_in(ep, 1);
 	assert_int_equal(write(pipes[1], "x", 1), 1);
 	finish(&b);
 	assert_int_equal(b.ev.data.fd, pipes[0]);
@@ -1124,6 +1142,7 @@ a_sleeping_epoll_is_woken_by_either_kind(void **state)
 	arrive(s, PORT + 1, 1);
 	b = (struct blocked){0};
 	start(&b, EPOLL, ep);
+	wait_asleep_in(ep, 1);
 	gives(weir_epoll_ctl(ep, EPOLL_CTL_ADD, late,
 			     &(struct epoll_event){.events = EPOLLIN, .data.fd = late}),
 	      0);
@@ -1150,12 +1169,40 @@ several_threads_wait_on_one_epoll(void **state)
 
 	for (unsigned int i = 0; i < 3; i++)
 		start(&b[i], EPOLL, ep);
+	wait_asleep_in(ep, 3);
 	arrive(s, PORT, 1);
 	for (unsigned int i = 0; i < 3; i++) {
 		finish(&b[i]);
 		assert_int_equal(b[i].ret, 1);
 	}
 	assert_int_equal(drain(fd), 1);
+}
+
+/* Two epolls, exclusively: an arrival wakes a thread of one of them; the other's sleeps on. */
+static void
+exclusive_wakes_one(void **state)
+{
+	struct ut_stack *s = up(state);
+	const int fd = bound(PORT);
+	const int ep[2] = {epoll_with(fd, EPOLLIN | EPOLLEXCLUSIVE),
+			   epoll_with(fd, EPOLLIN | EPOLLEXCLUSIVE)};
+	struct blocked b[2] = {0};
+	unsigned int first;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		start(&b[i], EPOLL, ep[i]);
+		wait_asleep_in(ep[i], 1);
+	}
+	arrive(s, PORT, 1);
+	while (!atomic_load(&b[0].done) && !atomic_load(&b[1].done))
+		sched_yield();
+	first = atomic_load(&b[0].done) ? 0 : 1;
+	finish(&b[first]);
+	assert_int_equal(bsd_epoll_sleepers((struct bsd_epoll *)bsd.slots[ep[!first]]), 1);
+	/* Nobody sleeps in that one now: the next arrival is the other's, though nothing was read. */
+	arrive(s, PORT, 1);
+	finish(&b[!first]);
+	assert_int_equal(drain(fd), 2);
 }
 
 static void
@@ -1180,6 +1227,7 @@ an_epoll_can_be_polled(void **state)
 	gives(weir_poll(&p, 1, 0), 0);
 	assert_int_equal(reported(outer), 0);
 	start(&b, EPOLL, outer);
+	wait_asleep_in(outer, 1);
 	arrive(s, PORT, 1);
 	finish(&b);
 	assert_int_equal(b.ret, 1);
@@ -1217,6 +1265,7 @@ main(void)
 		WAIT_TEST(epoll_costs_by_what_is_ready),
 		WAIT_TEST(a_sleeping_epoll_is_woken_by_either_kind),
 		WAIT_TEST(several_threads_wait_on_one_epoll),
+		WAIT_TEST(exclusive_wakes_one),
 		WAIT_TEST(an_epoll_can_be_polled),
 	};
 	struct sigaction sa = {.sa_handler = no_handler}; /* no SA_RESTART */

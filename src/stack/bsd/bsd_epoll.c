@@ -209,7 +209,8 @@ look(struct bsd_item *it, bool *full)
 	*full = false;
 	if ((events & ~(uint32_t)HOW_BITS) == 0)
 		return 0;
-	if ((events & EPOLLET) == 0)
+	/* Level needs no arming while it is ready; but the next arrival may be for another exclusive one. */
+	if ((events & (EPOLLET | EPOLLEXCLUSIVE)) == 0)
 		mask = bsd_mask(it->s, weir_event_mask(it->s->sk));
 	if ((mask & interest) == 0)
 		mask = bsd_mask(it->s, weir_event_rearm(it->s->sk));
@@ -297,6 +298,17 @@ bsd_epoll_expose(struct bsd_epoll *ep)
 	prune(ep);
 	settle(ep);
 	pthread_mutex_unlock(&ep->mtx);
+}
+
+unsigned int
+bsd_epoll_sleepers(struct bsd_epoll *ep)
+{
+	unsigned int n;
+
+	ready_lock(ep);
+	n = ep->sleepers;
+	ready_unlock(ep);
+	return n;
 }
 
 /* ---- life ---- */

@@ -8,7 +8,6 @@
 #include <linux/membarrier.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -272,21 +271,18 @@ bsd_install(int fd, struct bsd_file *f)
 
 /* ---- start, stop ---- */
 
-/* Slots for all numbers that there can be. */
+/* Slots for all numbers that there can be. The pages of so large a block come with their first use. */
 static int
-map_slots(void)
+make_slots(void)
 {
 	uint32_t n = SLOTS_MAX;
 	struct rlimit limit;
-	void *p;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < n)
 		n = (uint32_t)limit.rlim_max;
-	p = mmap(NULL, n * sizeof(*bsd.slots), PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
+	bsd.slots = calloc(n, sizeof(*bsd.slots));
+	if (bsd.slots == NULL)
 		return -ENOMEM;
-	bsd.slots = p;
 	bsd.n_slots = n;
 	return 0;
 }
@@ -301,7 +297,7 @@ weir_bsd_start(struct weir_stack *stack)
 	if (forked)
 		return -EPERM;
 	pthread_once(&once, init_once);
-	ret = have_key ? map_slots() : -ENOMEM;
+	ret = have_key ? make_slots() : -ENOMEM;
 	if (ret == 0)
 		bsd.stack = stack;
 	return ret;
@@ -330,7 +326,7 @@ weir_bsd_stop(void)
 	for (uint32_t i = 0; i < bsd.n_slots; i++)
 		if (atomic_load_explicit(&bsd.slots[i], memory_order_relaxed) != NULL)
 			weir_close((int)i);
-	munmap(bsd.slots, bsd.n_slots * sizeof(*bsd.slots));
+	free(bsd.slots);
 	bsd.slots = NULL;
 	bsd.n_slots = 0;
 	if (bsd_me != NULL) {

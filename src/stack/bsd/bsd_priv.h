@@ -292,6 +292,8 @@ void bsd_epoll_shut(struct bsd_epoll *ep);
 void bsd_epoll_destroy(struct bsd_epoll *ep);
 /* Somebody polls the epoll descriptor itself: make it tell the truth. */
 void bsd_epoll_expose(struct bsd_epoll *ep);
+/* Threads that sleep in it, for tests. */
+unsigned int bsd_epoll_sleepers(struct bsd_epoll *ep);
 /* The socket is full: those who wait for room are to look from time to time. */
 void bsd_epoll_full(struct bsd_sock *s);
 
