@@ -377,9 +377,8 @@ static const struct shape {
 	{"tx1s4", 1, SEGS, false},  {"rx32", 32, 1, true},    {"rx1", 1, 1, true},
 	{"rx32s4", 32, SEGS, true}, {"rx1s4", 1, SEGS, true},
 };
-static const char *const kinds[] = {"liq", "liovf", "null", "ring", "nothing"};
-
-#define MAX_VARIANTS (RTE_DIM(shapes) * RTE_DIM(kinds))
+#define KINDS        (NOTHING + 1u)
+#define MAX_VARIANTS (RTE_DIM(shapes) * KINDS)
 static struct bench_variant variants[MAX_VARIANTS];
 static struct job jobs[MAX_VARIANTS];
 static char names[MAX_VARIANTS][24];
