@@ -154,8 +154,11 @@ weir_route_source(struct weir_stack *stack, const union weir_ip *dst, uint8_t fa
 	struct way way;
 	int ret = family == WEIR_IPV4 ? find_way(stack, dst, bound, port, &way) : -ENETUNREACH;
 
-	if (ret == 0)
-		*src = (union weir_ip){.v4 = way.src};
+	if (ret == 0) {
+		/* All 16 bytes: an initialiser of v4 alone leaves the others as they were (C11 6.7.9). */
+		*src = (union weir_ip){.w = {0, 0}};
+		src->v4 = way.src;
+	}
 	return ret;
 }
 

@@ -287,15 +287,17 @@ static inline void
 add_key(struct classify *s)
 {
 	struct rx_burst *b = s->b;
+	struct weir_key *key = &b->key[b->n_keys++];
 	wire_be16 port[2]; /* source, destination */
 
 	memcpy(port, &s->c->ports, sizeof(port));
-	b->key[b->n_keys++] = (struct weir_key){.local.v4 = s->c->dst,
-						.peer.v4 = s->c->src,
-						.lport = port[1],
-						.pport = port[0],
-						.family = WEIR_IPV4,
-						.iface = (uint16_t)(s->port->index + 1)};
+	/* The addresses apart: an initialiser of v4 alone leaves their other bytes as they were (C11 6.7.9). */
+	*key = (struct weir_key){.lport = port[1],
+				 .pport = port[0],
+				 .family = WEIR_IPV4,
+				 .iface = (uint16_t)(s->port->index + 1)};
+	key->local.v4 = s->c->dst;
+	key->peer.v4 = s->c->src;
 }
 
 /* A frame that does not follow. Only when it is accepted it becomes what others follow. */

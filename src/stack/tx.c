@@ -222,7 +222,7 @@ static inline int
 find_route(struct weir_lcore *lc, const struct weir_socket *sk, const struct weir_names *names,
 	   struct tx_train *t)
 {
-	static const union weir_ip none, loopback = {.v4 = WIRE_BE32(0x7f000001)};
+	static const union weir_ip none, loopback = {.b = {127, 0, 0, 1}};
 	const union weir_ip *src = unlikely(names->group) ? &none : &names->bound;
 	const union weir_ip *dst = &t->to->ip;
 	int port = -1;
