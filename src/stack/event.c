@@ -229,6 +229,7 @@ weir_event_wait(struct weir_lcore *lc, struct weir_socket *sk, uint32_t events,
 {
 	const bool worker = lc->kind == WEIR_LC_WORKER;
 	const uint64_t start = weir_clock_ns();
+	bool looked = !worker; /* whatever the time: what is on the port already has come in time */
 	uint64_t passed;
 	uint32_t seq;
 	int ret = 0;
@@ -239,13 +240,14 @@ weir_event_wait(struct weir_lcore *lc, struct weir_socket *sk, uint32_t events,
 		if (holds(sk, events, arrivals))
 			return 0;
 		passed = weir_clock_ns() - start;
-		if (passed >= timeout_ns)
+		if (passed >= timeout_ns && looked)
 			return -ETIMEDOUT;
 		if (ret != 0)
 			return ret;
 		if (worker) {
 			/* It would wait for itself. */
 			weir_idle(lc, weir_turn(lc));
+			looked = true;
 		} else if (passed < spin_ns) {
 			weir_idle(lc, 0);
 		} else {
