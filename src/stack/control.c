@@ -268,7 +268,13 @@ list_addr_add(struct weir_control *c, const struct weir_ctl_op *op, size_t i)
 	if (ret != 0)
 		return ret;
 	memmove(&c->addr[i + 1], &c->addr[i], (c->n_addr - i) * sizeof(*c->addr));
-	c->addr[i] = (struct weir_ctl_addr){op->addr, op->prefix_bits, (uint16_t)op->port};
+	c->addr[i] = (struct weir_ctl_addr){
+		.addr = op->addr,
+		.bits = op->prefix_bits,
+		.port = (uint16_t)op->port,
+		.valid_ns = UINT64_MAX,
+		.preferred_ns = UINT64_MAX,
+	};
 	c->addr[i].addr.port = 0;
 	c->n_addr++;
 	return 0;

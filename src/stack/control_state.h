@@ -27,6 +27,11 @@ struct weir_ctl_addr {
 	struct weir_addr addr;
 	uint8_t bits;
 	uint16_t port;
+	bool tentative;    /* not ours yet: duplicate address detection is asking */
+	bool duplicate;    /* somebody else has it: kept for reports, not used */
+	bool learned;      /* by a router advertisement; the others live until they are removed */
+	uint64_t valid_ns; /* weir clock, learned: removed then; UINT64_MAX: never */
+	uint64_t preferred_ns; /* not chosen as a source any more from then on */
 };
 
 struct weir_ctl_route {
@@ -78,6 +83,38 @@ void weir_ctl_breathe(struct weir_stack *stack);
 
 /* Reclaim what is due unless somebody holds the lock: house-keeping's way. */
 void weir_ctl_try_reclaim(struct weir_stack *stack);
+
+/* What a worker has found out and control has to act upon. */
+enum weir_post_kind {
+	WEIR_POST_ADDR_UNIQUE,    /* addr on port: nobody else has it */
+	WEIR_POST_ADDR_DUPLICATE, /* addr on port: somebody else has it, mac */
+	WEIR_POST_PREFIX,         /* RA: addr/bits, flags, lifetimes */
+	WEIR_POST_ROUTER,         /* RA: addr is a default router for valid_s; 0: not any more */
+	WEIR_POST_RA_MTU,         /* RA: value bytes */
+	WEIR_POST_LINK,           /* port's link: value 0 down, 1 up */
+	WEIR_POST_REDIRECT,       /* addr (a destination) is better reached through gateway */
+};
+#define WEIR_PREFIX_ONLINK 1
+#define WEIR_PREFIX_AUTO   2
+
+struct weir_post {
+	enum weir_post_kind kind;
+	uint16_t port; /* index */
+	uint8_t bits, flags;
+	uint8_t mac[6];
+	struct weir_addr addr, gateway;
+	uint32_t valid_s, preferred_s; /* UINT32_MAX: for ever */
+	uint32_t value;
+};
+
+/*
+ * Leave it for control, which acts at the next tick that gets the lock: bounded, false when there is no room.
+ * Any lcore; never blocks.
+ */
+bool weir_ctl_post(struct weir_stack *stack, const struct weir_post *ev);
+
+/* What is due under the lock: posted events, lifetimes, reclaim. From a worker's tick; gives up when it is taken. */
+void weir_ctl_tick(struct weir_stack *stack, uint64_t now_ns);
 
 /* A pseudo-random number under the control lock. */
 uint64_t weir_ctl_random(struct weir_stack *stack);

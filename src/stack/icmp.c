@@ -266,9 +266,8 @@ rate_ok(struct weir_lcore *lc)
 /* RFC 1812 4.3.2.3: quote as much as fits into 576 bytes. */
 #define QUOTE_MAX (576 - WIRE_IP4_MIN - WIRE_ICMP_LEN)
 
-void
-weir_icmp_port_unreachable(struct weir_lcore *lc, const struct weir_port *port,
-			   const struct rte_mbuf *m)
+static void
+port_unreachable(struct weir_lcore *lc, const struct weir_port *port, const struct rte_mbuf *m)
 {
 	const struct wire_eth *eth = rte_pktmbuf_mtod(m, const struct wire_eth *);
 	const struct wire_ip4 *ip =
@@ -299,4 +298,23 @@ weir_icmp_port_unreachable(struct weir_lcore *lc, const struct weir_port *port,
 	memcpy(icmp + 1, q, quote);
 	icmp->csum = (wire_be16)~wire_fold(wire_sum(icmp, WIRE_ICMP_LEN + quote, 0));
 	weir_batch_protocol(lc, port, e);
+}
+
+void
+weir_icmp6_input(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m,
+		 const struct wire_view *v, bool to_unicast)
+{
+	(void)port;
+	(void)v;
+	(void)to_unicast;
+	weir_consume(lc, WEIR_PROTO_ICMP, m);
+}
+
+void
+weir_icmp_error(struct weir_lcore *lc, const struct weir_port *port, const struct rte_mbuf *m,
+		enum weir_icmp_why why, uint32_t pointer)
+{
+	(void)pointer;
+	if (why == WEIR_ICMP_PORT_UNREACH)
+		port_unreachable(lc, port, m);
 }

@@ -70,16 +70,36 @@ struct weir_counters {
 	weir_counter tx_batch_in, tx_batch_out; /* into and out of this lcore's batches */
 	weir_counter mesh_tx_in, mesh_tx_out; /* frames to send, put into and taken from the mesh */
 	weir_counter mesh_rx_in, mesh_rx_out; /* received frames, likewise */
+	weir_counter rx_frag_in, rx_frag_out; /* fragments, into and out of reassembly */
 	weir_counter turns, idle_turns;
 	weir_counter drops[WEIR_DROP_N];
 };
 
 /* ---- ports ---- */
 
-/* A port of the stack. Immutable while the stack runs. */
+enum weir_rp_filter { WEIR_RP_OFF, WEIR_RP_LOOSE, WEIR_RP_STRICT };
+
+/*
+ * A port of the stack: an ethdev, or one VLAN of one. Immutable while the stack runs but for what is marked
+ * (control lock for writers, relaxed reads).
+ *
+ * A VLAN port has the queues of its parent: its frames are batched there (batch.c puts the tag in), and what
+ * arrives there with its tag is received as by it (rx.c takes the tag off). Above and below there are no tags.
+ */
 struct weir_port {
 	struct wire_parse_opt parse; /* MAC and longest frame */
 	uint16_t index;
+	uint16_t parent; /* index of the port that has the ethdev; its own when it has it itself */
+	uint16_t vlan;   /* VID, 0: untagged */
+	uint8_t *
+		vlan_port; /* [4096], on a parent with VLAN ports: port index + 1 by VID; else NULL */
+	bool vlan_strip, vlan_insert; /* the device does it */
+	_Atomic bool link_up;
+	_Atomic bool dead;         /* being removed: nothing is put into its batches any more */
+	_Atomic uint8_t rp_filter; /* enum weir_rp_filter */
+	_Atomic bool accept_ra, accept_redirects;
+	_Atomic uint8_t cur_hop_limit; /* RFC 4861 6.3.2: what routers advertise; 0: nothing */
+	uint8_t dad;                   /* probes before an address is ours; 0: none */
 	uint16_t ethdev;
 	uint16_t n_rxq, n_txq;
 	uint16_t mtu;
@@ -150,7 +170,8 @@ struct weir_rxq {
 	struct weir_port *port;
 };
 
-struct weir_rtc; /* route.h: one entry of the per-lcore route cache */
+struct weir_rtc;   /* route.h: one entry of the per-lcore route cache */
+struct weir_reasm; /* reasm.h: datagrams that are not yet whole */
 
 enum weir_lcore_kind { WEIR_LC_WORKER, WEIR_LC_ATTACHED, WEIR_LC_CONTROL };
 
@@ -194,6 +215,7 @@ struct weir_lcore {
 	unsigned int n_spent;
 
 	struct weir_rx_last rx_last[WEIR_ALL_PORTS];
+	struct weir_reasm *reasm; /* NULL: reassembly is off */
 
 	struct weir_hold holds[WEIR_HOLDS];
 	struct weir_txb txb[WEIR_ALL_PORTS];
@@ -219,6 +241,9 @@ struct weir_neigh;   /* neigh.h */
 struct weir_socktab; /* socktab.h */
 struct weir_socket;
 struct weir_control; /* stack.h (internal) */
+struct weir_pmtu;    /* pmtu.h */
+struct weir_mcast;   /* mcast.h */
+struct weir_dad;     /* dad.h */
 
 /* What has been said about already, and when: hint.c, by the worker that has the tick. */
 struct weir_hints {
@@ -255,6 +280,9 @@ struct weir_stack {
 	struct rte_rcu_qsbr *rcu;
 	struct weir_socket *_Atomic *socks; /* by id; NULL: free */
 	struct weir_neigh_ctl *nctl;
+	struct weir_pmtu *pmtu;
+	struct weir_mcast *mcast;
+	struct weir_dad *dad;
 	struct weir_control *control;
 	_Atomic bool running;
 };

@@ -24,6 +24,7 @@ weir_port_conf_init(struct weir_port_conf *conf)
 {
 	memset(conf, 0, sizeof(*conf));
 	conf->size = sizeof(*conf);
+	conf->dad = 1;
 }
 
 /* Device by name or by number. */
@@ -123,6 +124,8 @@ weir_port_attach(struct weir_stack *stack, const struct weir_port_conf *conf, co
 		return weir_error_set(err, -ENOMEM, "%s%sdevice: %s: out of memory", at, sep,
 				      conf->device);
 	port->index = (uint16_t)index;
+	port->parent = (uint16_t)index;
+	port->link_up = true;
 	port->ethdev = id;
 	port->app_managed = conf->app_managed;
 	port->app_rx_offloads = conf->app_rx_offloads;

@@ -122,7 +122,7 @@ answer_port0(struct weir_lcore *lc, const struct weir_port *port, const struct r
 
 	if (addresses_ok(lc->stack, port, &v, &group, &why) && !group &&
 	    udp_csum_ok(m, udp, off, len, (uint64_t)ip->src + ip->dst, &why))
-		weir_icmp_port_unreachable(lc, port, m);
+		weir_icmp_error(lc, port, m, WEIR_ICMP_PORT_UNREACH, 0);
 }
 
 /*
@@ -467,7 +467,7 @@ refuse_no_socket(struct weir_lcore *lc, const struct weir_port *port, struct rte
 {
 	if (!group) {
 		weir_dgram_whole(m); /* the message quotes its headers */
-		weir_icmp_port_unreachable(lc, port, m);
+		weir_icmp_error(lc, port, m, WEIR_ICMP_PORT_UNREACH, 0);
 	}
 	weir_drop(lc, WEIR_DROP_NO_SOCKET, m);
 }

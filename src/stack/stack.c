@@ -107,6 +107,12 @@ weir_stack_conf_init(struct weir_stack_conf *conf)
 		.neigh_reachable_ms = 30000,
 		.icmp_rate = 1000,
 		.tx_stall_ms = 1000,
+		.frag_mem = 4194304,
+		.frag_source_mem = 1048576,
+		.frag_ms = 30000,
+		.max_pmtu = 2048,
+		.pmtu_expire_ms = 600000,
+		.pmtu_min = 552,
 		.port_lo = 32768,
 		.port_hi = 60999,
 	};
@@ -301,6 +307,8 @@ make_loopback(struct weir_stack *stack)
 	if (lo == NULL)
 		return -ENOMEM;
 	lo->index = WEIR_PORT_LOOPBACK;
+	lo->parent = WEIR_PORT_LOOPBACK;
+	lo->link_up = true;
 	lo->ethdev = UINT16_MAX;
 	lo->mtu = UINT16_MAX;
 	lo->rx_csum = true;

@@ -26,7 +26,7 @@ add_ports(const struct weir_port_counters *pc, struct weir_stats *out)
 
 /* in-transit gauges are differences: kept signed until all lcores are added. */
 struct transit {
-	uint64_t held, batched, mesh_rx;
+	uint64_t held, batched, mesh_rx, frags;
 };
 
 static void
@@ -52,6 +52,7 @@ add_lcore(const struct weir_lcore *lc, struct weir_stats *out, struct transit *t
 	t->held += weir_counter_read(&c->tx_held_in) - weir_counter_read(&c->tx_held_out);
 	t->batched += weir_counter_read(&c->tx_batch_in) - weir_counter_read(&c->tx_batch_out) +
 		      weir_counter_read(&c->mesh_tx_in) - weir_counter_read(&c->mesh_tx_out);
+	t->frags += weir_counter_read(&c->rx_frag_in) - weir_counter_read(&c->rx_frag_out);
 	t->mesh_rx += weir_counter_read(&c->mesh_rx_in) - weir_counter_read(&c->mesh_rx_out);
 }
 
@@ -83,6 +84,7 @@ weir_stats_get(struct weir_stack *stack, struct weir_stats *out)
 	out->tx_held = t.held;
 	out->tx_batched = t.batched;
 	out->rx_in_mesh = t.mesh_rx;
+	out->rx_frags = t.frags;
 	out->rx_queued = out->rx_delivered - out->rx_read - out->drops[WEIR_DROP_SOCK_CLOSED];
 
 	for (unsigned int i = 0; i < WEIR_DROP_N; i++) {
@@ -93,7 +95,7 @@ weir_stats_get(struct weir_stack *stack, struct weir_stats *out)
 	}
 	for (unsigned int i = 0; i < WEIR_PROTO_N; i++)
 		rx_out += out->rx_consumed[i];
-	rx_out += out->rx_read + out->rx_queued + out->rx_in_mesh;
+	rx_out += out->rx_read + out->rx_queued + out->rx_in_mesh + out->rx_frags;
 	tx_out += out->tx_frames + out->tx_held + out->tx_batched;
 	out->rx_residue = (int64_t)(out->rx_frames + out->rx_copies - rx_out);
 	out->tx_residue = (int64_t)(out->tx_datagrams + out->tx_protocol + out->tx_copies - tx_out);
@@ -163,7 +165,8 @@ weir_stats_check(struct weir_stack *stack, struct weir_stats *out)
 void
 weir_stats_print(FILE *f, const struct weir_stats *s)
 {
-	static const char *const proto[WEIR_PROTO_N] = {"ARP", "ICMP"};
+	static const char *const proto[WEIR_PROTO_N] = {"ARP", "ICMP", "neighbour discovery",
+							"IGMP, MLD", "fragments joined"};
 
 	fprintf(f, "received   %14" PRIu64 " frames, %" PRIu64 " bytes\n", s->rx_frames,
 		s->rx_bytes);
@@ -172,6 +175,9 @@ weir_stats_print(FILE *f, const struct weir_stats *s)
 		fprintf(f, "  queued   %14" PRIu64 " in sockets, not read\n", s->rx_queued);
 	if (s->rx_in_mesh != 0)
 		fprintf(f, "  moving   %14" PRIu64 " between lcores\n", s->rx_in_mesh);
+	if (s->rx_frags != 0)
+		fprintf(f, "  waiting  %14" PRIu64 " fragments of datagrams not yet whole\n",
+			s->rx_frags);
 	for (unsigned int i = 0; i < WEIR_PROTO_N; i++)
 		if (s->rx_consumed[i] != 0)
 			fprintf(f, "  protocol %14" PRIu64 " %s\n", s->rx_consumed[i], proto[i]);

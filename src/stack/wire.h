@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Wire formats of Ethernet, ARP, IPv4, ICMP and UDP: layouts, one checked parse, checksums.
+ * Wire formats of Ethernet, ARP, IPv4, IPv6, ICMP, ICMPv6 and UDP: layouts, one checked parse, checksums.
  *
  * Leaf: pure functions on bytes, no DPDK, no state. HOT: the parse and the sums run per packet in
  * rx.c and tx.c. Structures are packed and asserted; fields are in network order ("be" in a name
@@ -37,16 +37,21 @@ typedef uint32_t wire_be32;
 #define WIRE_BE64(x)                                                                               \
 	(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap64(x) : (uint64_t)(x))
 
-#define WIRE_ETH_LEN  14
-#define WIRE_ETH_ALEN 6
-#define WIRE_IP4_MIN  20
-#define WIRE_IP4_MAX  60
-#define WIRE_UDP_LEN  8
-#define WIRE_ARP_LEN  28
-#define WIRE_ICMP_LEN 8
-#define WIRE_SHORT    128 /* bytes up to which a sum is made in line */
-/* Most bytes that the parse may want to see contiguous: Ethernet + IPv4 with options + UDP. */
-#define WIRE_HDR_MAX (WIRE_ETH_LEN + WIRE_IP4_MAX + WIRE_UDP_LEN)
+#define WIRE_ETH_LEN   14
+#define WIRE_ETH_ALEN  6
+#define WIRE_IP4_MIN   20
+#define WIRE_IP4_MAX   60
+#define WIRE_UDP_LEN   8
+#define WIRE_ARP_LEN   28
+#define WIRE_ICMP_LEN  8
+#define WIRE_IP6_LEN   40
+#define WIRE_FRAG6_LEN 8
+#define WIRE_VLAN_LEN  4
+#define WIRE_SHORT     128 /* bytes up to which a sum is made in line */
+/* Most bytes of IPv6 extension headers that are looked through; a longer chain is refused (RFC 9098). */
+#define WIRE_EXT6_MAX 256
+/* Most bytes that the parse may want to see contiguous: Ethernet + IPv6 with its chain + UDP. */
+#define WIRE_HDR_MAX (WIRE_ETH_LEN + WIRE_IP6_LEN + WIRE_EXT6_MAX + WIRE_UDP_LEN)
 
 enum wire_ethertype {
 	WIRE_ETH_IP4 = 0x0800,
@@ -56,7 +61,18 @@ enum wire_ethertype {
 	WIRE_ETH_QINQ = 0x88a8,
 };
 
-enum wire_ipproto { WIRE_PROTO_ICMP = 1, WIRE_PROTO_UDP = 17 };
+enum wire_ipproto {
+	WIRE_PROTO_HOPOPTS = 0,
+	WIRE_PROTO_ICMP = 1,
+	WIRE_PROTO_IGMP = 2,
+	WIRE_PROTO_UDP = 17,
+	WIRE_PROTO_ROUTING = 43,
+	WIRE_PROTO_FRAGMENT = 44,
+	WIRE_PROTO_AH = 51,
+	WIRE_PROTO_ICMP6 = 58,
+	WIRE_PROTO_NONE = 59,
+	WIRE_PROTO_DSTOPTS = 60,
+};
 
 struct wire_eth {
 	uint8_t dst[WIRE_ETH_ALEN];
@@ -93,6 +109,30 @@ static_assert(sizeof(struct wire_ip4) == WIRE_IP4_MIN, "RFC 791");
 /* More-fragments and offset in one mask: zero means "not a fragment". DF is not in it. */
 #define WIRE_IP4_FRAG_MASK 0x3fff
 
+/* RFC 8200 3. */
+struct wire_ip6 {
+	wire_be32 ver_tc_flow; /* version 4 bits, traffic class 8, flow label 20 */
+	wire_be16 payload_len; /* all that follows these 40 bytes */
+	uint8_t next, hop_limit;
+	uint8_t src[16], dst[16];
+} __attribute__((packed));
+static_assert(sizeof(struct wire_ip6) == WIRE_IP6_LEN, "RFC 8200 3");
+
+/* RFC 8200 4.5. */
+struct wire_frag6 {
+	uint8_t next, reserved;
+	wire_be16
+		off_more; /* offset in bytes (multiple of 8) in the upper 13 bits, M in the lowest */
+	wire_be32 id;
+} __attribute__((packed));
+static_assert(sizeof(struct wire_frag6) == WIRE_FRAG6_LEN, "RFC 8200 4.5");
+
+/* IEEE 802.1Q: what stands between the source MAC and the EtherType. */
+struct wire_vlan {
+	wire_be16 tpid, tci; /* tci: priority 3 bits, DEI 1, VID 12 */
+} __attribute__((packed));
+static_assert(sizeof(struct wire_vlan) == WIRE_VLAN_LEN, "IEEE 802.1Q 9.3");
+
 /* RFC 768. */
 struct wire_udp {
 	wire_be16 sport, dport, len, csum;
@@ -112,6 +152,26 @@ enum wire_icmp_type {
 	WIRE_ICMP_ECHO = 8,
 	WIRE_ICMP_TIME_EXCEEDED = 11,
 	WIRE_ICMP_PARAM = 12,
+	WIRE_ICMP_REDIRECT = 5,
+};
+
+/* RFC 4443, RFC 4861, RFC 2710, RFC 3810. The header is struct wire_icmp. */
+enum wire_icmp6_type {
+	WIRE_ICMP6_UNREACH = 1,
+	WIRE_ICMP6_TOO_BIG = 2,
+	WIRE_ICMP6_TIME_EXCEEDED = 3,
+	WIRE_ICMP6_PARAM = 4,
+	WIRE_ICMP6_ECHO = 128,
+	WIRE_ICMP6_ECHO_REPLY = 129,
+	WIRE_ICMP6_MLD_QUERY = 130,
+	WIRE_ICMP6_MLD_REPORT = 131,
+	WIRE_ICMP6_MLD_DONE = 132,
+	WIRE_ICMP6_RS = 133,
+	WIRE_ICMP6_RA = 134,
+	WIRE_ICMP6_NS = 135,
+	WIRE_ICMP6_NA = 136,
+	WIRE_ICMP6_REDIRECT = 137,
+	WIRE_ICMP6_MLD2_REPORT = 143,
 };
 
 /* ---- checksums ---- */
@@ -246,23 +306,40 @@ enum wire_kind {
 	WIRE_UDP,
 	WIRE_ARP,
 	WIRE_ICMP,
+	WIRE_ICMP6,
+	WIRE_IGMP,
+	WIRE_FRAG, /* of either family: see frag_* */
+	WIRE_VLAN, /* tagged: nothing behind the Ethernet header has been looked at */
 	WIRE_DROP, /* see .reason */
 	WIRE_MORE, /* too few contiguous bytes to decide: give at least .need */
 };
 
 /* What one frame is. Offsets are from the start of the frame, lengths in bytes, host order. */
 struct wire_view {
-	uint8_t kind;        /* enum wire_kind */
-	uint8_t reason;      /* enum weir_drop, when kind is WIRE_DROP */
-	uint8_t family;      /* 4 or 6, 0 for ARP */
-	uint8_t l2_len;      /* Ethernet header */
-	uint8_t l3_len;      /* IP header with options */
-	uint8_t eth_group;   /* destination MAC: 0 unicast, 1 multicast, 2 broadcast */
+	uint8_t kind;      /* enum wire_kind */
+	uint8_t reason;    /* enum weir_drop, when kind is WIRE_DROP */
+	uint8_t family;    /* 4 or 6, 0 for ARP */
+	uint8_t l2_len;    /* Ethernet header */
+	uint16_t l3_len;   /* IP header with options or extension headers: up to the upper layer */
+	uint8_t eth_group; /* destination MAC: 0 unicast, 1 multicast, 2 broadcast */
+	uint8_t proto; /* of the upper layer (enum wire_ipproto); of a fragment: as its header says */
+	uint8_t hop_limit; /* or TTL */
+	uint8_t traffic;   /* traffic class, or TOS */
+	bool router_alert; /* RFC 2113, RFC 2711 */
+	/* WIRE_DROP, IPv6: the offset that a parameter problem points to, when one is due. */
+	uint16_t pointer; /* from the start of the IP header */
+	uint8_t param;    /* ICMPv6 parameter problem: code + 1; 0: none is due */
+	/* WIRE_FRAG: l3_len is all in front of the fragment's data, the fragment header included. */
+	bool frag_more;
+	uint16_t frag_off;   /* bytes, multiple of 8 */
+	uint16_t frag_hdr;   /* IPv6: where the fragment header is, from the start of the frame */
+	uint16_t frag_prev;  /* IPv6: where the Next Header byte is that names it, likewise */
+	uint32_t frag_id;    /* as in the header */
 	uint16_t need;       /* contiguous bytes wanted, when kind is WIRE_MORE */
-	uint32_t l3_payload; /* IP payload length as the IP header says */
+	uint32_t l3_payload; /* bytes behind l3_len, as the IP header says */
 	uint32_t udp_len;    /* UDP length field, header included; WIRE_UDP only */
 	wire_be16 sport, dport;
-	wire_be32 src4, dst4; /* IPv4 addresses */
+	wire_be32 src4, dst4; /* IPv4 addresses; of IPv6 see the header: it is contiguous */
 };
 
 struct wire_parse_opt {

@@ -60,6 +60,45 @@ weir_addr_v4(uint32_t ip_host, uint16_t port_host)
 	return a;
 }
 
+/** ::ffff:a.b.c.d (RFC 4291 2.5.5.2)? */
+static inline int
+weir_ip_is_mapped(const union weir_ip *ip)
+{
+	static const uint8_t prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+	return memcmp(ip->b, prefix, sizeof(prefix)) == 0;
+}
+
+/** fe80::/10 (RFC 4291 2.5.6)? */
+static inline int
+weir_ip6_is_link_local(const union weir_ip *ip)
+{
+	return ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80;
+}
+
+/** ff00::/8 (RFC 4291 2.7)? */
+static inline int
+weir_ip6_is_mcast(const union weir_ip *ip)
+{
+	return ip->b[0] == 0xff;
+}
+
+/** ::1 (RFC 4291 2.5.3)? */
+static inline int
+weir_ip6_is_loopback(const union weir_ip *ip)
+{
+	static const uint8_t one[16] = {[15] = 1};
+
+	return memcmp(ip->b, one, sizeof(one)) == 0;
+}
+
+/** All bytes 0: "any" in either family. */
+static inline int
+weir_ip_is_any(const union weir_ip *ip)
+{
+	return (ip->w[0] | ip->w[1]) == 0;
+}
+
 /** Text "10.0.0.1" or "fe80::1" to an address with port 0. 0, or -EINVAL. Any thread. */
 WEIR_API int weir_addr_parse(const char *text, struct weir_addr *out);
 

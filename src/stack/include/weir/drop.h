@@ -21,7 +21,8 @@ WEIR_BEGIN_DECLS
 	X(ETH_SRC, "eth_src", RX, "source MAC is a group address or zero")                         \
 	X(ETH_DST, "eth_dst", RX, "destination MAC is not ours, broadcast or multicast")           \
 	X(ETH_TYPE, "eth_type", RX, "EtherType that the stack does not handle")                    \
-	X(ETH_VLAN, "eth_vlan", RX, "tagged frame on an untagged port")                            \
+	X(ETH_VLAN, "eth_vlan", RX, "tag of a VLAN that no port has, or a malformed one")          \
+	X(ETH_QINQ, "eth_qinq", RX, "two tags")                                                    \
 	X(ARP_BAD, "arp_bad", RX, "ARP truncated, not Ethernet/IPv4, or impossible addresses")     \
 	X(IP_SHORT, "ip_short", RX, "frame ends inside the IP header")                             \
 	X(IP_VERSION, "ip_version", RX, "version field does not match the EtherType")              \
@@ -32,29 +33,54 @@ WEIR_BEGIN_DECLS
 	X(IP_SRC, "ip_src", RX, "source address impossible: multicast, broadcast, loopback, ours") \
 	X(IP_DST, "ip_dst", RX, "destination address is not ours")                                 \
 	X(IP_MCAST, "ip_mcast", RX, "multicast group that nobody joined")                          \
-	X(IP_FRAG, "ip_frag", RX, "fragment; reassembly is not available")                         \
-	X(IP_PROTO, "ip_proto", RX, "protocol other than UDP and ICMP")                            \
+	X(IP_FRAG, "ip_frag", RX, "fragment, and reassembly is off")                               \
+	X(FRAG_BAD, "frag_bad", RX, "fragment malformed: empty, odd length, beyond 65535 bytes")   \
+	X(FRAG_OVERLAP, "frag_overlap", RX,                                                        \
+	  "fragment overlaps another: the whole datagram is given up")                             \
+	X(FRAG_DUP, "frag_dup", RX, "fragment that is there already")                              \
+	X(FRAG_HEADER, "frag_header", RX, "first fragment without the whole header chain")         \
+	X(FRAG_ECN, "frag_ecn", RX,                                                                \
+	  "fragments of one datagram with ECN marks that do not go together")                      \
+	X(FRAG_MANY, "frag_many", RX, "datagram in too many fragments")                            \
+	X(FRAG_MEM, "frag_mem", RX,                                                                \
+	  "memory for fragments used up: the oldest datagram was given up")                        \
+	X(FRAG_SOURCE, "frag_source", RX, "too many fragments of one source")                      \
+	X(FRAG_TIMEOUT, "frag_timeout", RX,                                                        \
+	  "fragments whose datagram did not become whole in time")                                 \
+	X(IP_PROTO, "ip_proto", RX, "protocol that the stack does not speak")                      \
+	X(IP_RPF, "ip_rpf", RX,                                                                    \
+	  "source address that has no way back, by that port or at all (rp_filter)")               \
+	X(IP6_EXT, "ip6_ext", RX, "IPv6 extension header malformed, out of order, or too many")    \
+	X(IP6_OPTION, "ip6_option", RX, "IPv6 option that is unknown and asks to be refused")      \
+	X(IP6_JUMBO, "ip6_jumbo", RX, "IPv6 jumbogram")                                            \
+	X(IP6_ROUTING, "ip6_routing", RX, "IPv6 routing header with segments left")                \
 	X(ICMP_SHORT, "icmp_short", RX, "ICMP message truncated")                                  \
 	X(ICMP_CSUM, "icmp_csum", RX, "ICMP checksum wrong")                                       \
 	X(ICMP_QUOTE, "icmp_quote", RX, "ICMP error that quotes nothing we sent")                  \
 	X(ICMP_NOROOM, "icmp_noroom", RX, "echo request: no room in the transmit queue to answer") \
+	X(ND_BAD, "nd_bad", RX, "neighbour discovery message malformed or not from this link")     \
+	X(MEMBER_BAD, "member_bad", RX, "IGMP or MLD message malformed or not from this link")     \
 	X(UDP_SHORT, "udp_short", RX, "packet ends inside the UDP header")                         \
 	X(UDP_LENGTH, "udp_length", RX, "UDP length below 8 or beyond the IP payload")             \
 	X(UDP_CSUM, "udp_csum", RX, "UDP checksum wrong")                                          \
 	X(UDP_CSUM_PARTIAL, "udp_csum_partial", RX,                                                \
 	  "only the pseudo-header is summed: the sender left the checksum to its hardware")        \
+	X(UDP_CSUM_ZERO, "udp_csum_zero", RX, "UDP over IPv6 without a checksum")                  \
 	X(UDP_PORT0, "udp_port0", RX, "destination port 0")                                        \
 	X(NO_SOCKET, "no_socket", RX, "no socket for this address and port")                       \
 	X(RCVQ_FULL, "rcvq_full", RX, "socket receive buffer full")                                \
 	X(MEM_LIMIT, "mem_limit", RX, "buffer pool down to what the port rings need")              \
 	X(SOCK_CLOSED, "sock_closed", RX, "queued on a socket that was closed before reading")     \
 	X(STACK_STOPPED, "stack_stopped", RX, "in transit inside the stack when it was stopped")   \
+	X(PORT_GONE_RX, "port_gone_rx", RX, "in transit when its port was removed")                \
 	X(MESH_FULL_RX, "mesh_full_rx", RX, "ring to the lcore that owns the packet is full")      \
 	X(HOLD_FULL, "hold_full", TX, "oldest of too many datagrams waiting for a neighbour")      \
 	X(NEIGH_FAILED, "neigh_failed", TX, "neighbour did not answer")                            \
 	X(TXQ_FULL, "txq_full", TX, "transmit queue stayed full for too long")                     \
 	X(TXQ_REFUSED, "txq_refused", TX, "transmit queue full and the caller asked to drop")      \
 	X(TX_PREPARE, "tx_prepare", TX, "driver says that it cannot send this frame")              \
+	X(TX_NO_BUFFER, "tx_no_buffer", TX, "no buffer for a fragment or a copy")                  \
+	X(PORT_GONE_TX, "port_gone_tx", TX, "in transit when its port was removed")                \
 	X(MESH_FULL_TX, "mesh_full_tx", TX, "ring to the lcore that owns the queue is full")       \
 	X(TX_STOPPED, "tx_stopped", TX, "not yet sent when the stack was stopped")
 

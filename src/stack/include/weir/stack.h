@@ -70,8 +70,15 @@ struct weir_stack_conf {
 	unsigned int neigh_reachable_ms; /* age at which a neighbour becomes stale; 30000 */
 	unsigned int icmp_rate;          /* ICMP errors sent per second and lcore; 1000 */
 	unsigned int tx_stall_ms;        /* how long a frame may wait for a full queue; 1000 */
-	uint16_t port_lo, port_hi;       /* ephemeral ports, host order; 32768, 60999 */
-	uint64_t seed;                   /* of all hashes; 0: from the system's entropy */
+	/* Reassembly, per worker: buffers held in true-size bytes, in all and of one source. 0: off. */
+	unsigned int frag_mem;        /* 4194304 */
+	unsigned int frag_source_mem; /* 1048576 */
+	unsigned int frag_ms;         /* how long a datagram may take to become whole; 30000 */
+	unsigned int max_pmtu;        /* destinations whose path MTU is remembered; 2048 */
+	unsigned int pmtu_expire_ms;  /* and for how long; 600000 */
+	unsigned int pmtu_min;        /* smallest IPv4 path MTU that is believed, 68 .. 1500; 552 */
+	uint16_t port_lo, port_hi;    /* ephemeral ports, host order; 32768, 60999 */
+	uint64_t seed;                /* of all hashes; 0: from the system's entropy */
 };
 
 /** Parameters of a port. Fill with weir_port_conf_init(). */
@@ -85,6 +92,17 @@ struct weir_port_conf {
 	unsigned int tx_queues; /* 0: one per worker, as far as the device has them */
 	bool no_offload;        /* do everything in software, whatever the device offers */
 	bool promiscuous; /* ask the device to deliver frames for other MACs (they are dropped) */
+	/*
+	 * A VLAN of an ethdev that has been added already: 1 .. 4094; 0: the ethdev itself. Queues,
+	 * descriptors and offloads are then those of the port that has the ethdev.
+	 */
+	unsigned int vlan;
+	unsigned int
+		dad; /* duplicate address probes per address, 0 .. 10; 1 for IPv6, none for IPv4 */
+	bool accept_ra; /* take prefixes, routers, MTU and hop limit from router advertisements */
+	bool accept_redirects;
+	bool no_link_local;     /* make no link-local address with the first IPv6 address */
+	unsigned int rp_filter; /* source validation: 0 off, 1 loose (any way back), 2 strict */
 	/*
 	 * The application has configured and started the ethdev and goes on owning it: the stack only
 	 * polls rx_queues/tx_queues queues, counted from 0 (both must be given).
@@ -137,7 +155,10 @@ WEIR_API int weir_stack_destroy(struct weir_stack *stack);
 /** Add an ethdev; only while stopped. Returns the port's index (0, 1, ...) or a negative errno. */
 WEIR_API int weir_port_add(struct weir_stack *stack, const struct weir_port_conf *conf,
 			   struct weir_error *err);
-/** Give an ethdev back; only while stopped. Its addresses, routes and neighbours go too. */
+/**
+ * Give an ethdev back, also while the stack runs: its addresses, routes and neighbours go too, what is on its
+ * way through it is dropped and counted. The VLAN ports of an ethdev go first: -EBUSY.
+ */
 WEIR_API int weir_port_remove(struct weir_stack *stack, unsigned int port, struct weir_error *err);
 
 /**
@@ -150,9 +171,53 @@ WEIR_API int weir_addr_add(struct weir_stack *stack, unsigned int port,
 WEIR_API int weir_addr_del(struct weir_stack *stack, unsigned int port,
 			   const struct weir_addr *addr, struct weir_error *err);
 
+enum weir_route_kind {
+	WEIR_ROUTE_UNICAST = 0,
+	WEIR_ROUTE_LOCAL, /* all of the prefix is ours (anycast services): sockets may bind to it */
+	WEIR_ROUTE_BLACKHOLE,   /* sends fail with -EINVAL */
+	WEIR_ROUTE_UNREACHABLE, /* with -EHOSTUNREACH */
+	WEIR_ROUTE_PROHIBIT,    /* with -EACCES */
+};
+
+#define WEIR_MAX_HOPS 8
+
+/** One way of a route. */
+struct weir_hop {
+	struct weir_addr gateway; /* family unspecified: on link */
+	unsigned int port;
+	unsigned int weight; /* share among the hops, 1 .. 255; 0: 1 */
+};
+
+/** A route in full. Fill with weir_route_conf_init(). */
+struct weir_route_conf {
+	size_t size; /* sizeof(struct weir_route_conf) */
+	struct weir_addr prefix;
+	uint8_t prefix_bits;
+	uint8_t kind;         /* enum weir_route_kind */
+	unsigned int metric;  /* of routes to the same prefix the smallest wins; 0 */
+	unsigned int mtu;     /* 0: the port's; not below 68, 1280 for IPv6 */
+	struct weir_addr src; /* preferred source, an address of ours; family unspecified: chosen */
+	struct weir_addr from; /* only for datagrams from this prefix; family unspecified: any */
+	uint8_t from_bits;
+	unsigned int n_hops; /* 1 .. WEIR_MAX_HOPS for UNICAST, 0 for the others */
+	struct weir_hop hop[WEIR_MAX_HOPS];
+};
+
+WEIR_API void weir_route_conf_init(struct weir_route_conf *conf);
+
 /**
- * A route to prefix through gateway (family unspecified: on link) on a port. The gateway must be on
- * link there: -ENETUNREACH. Bits below the prefix length must be 0: -EINVAL. -EEXIST.
+ * Add a route. -EINVAL (bits below the prefix length, a gateway that is ours, ...), -ENETUNREACH (gateway not on link),
+ * -EEXIST (same prefix, from and metric), -ENODEV, -ENOMEM.
+ */
+WEIR_API int weir_route_add_conf(struct weir_stack *stack, const struct weir_route_conf *conf,
+				 struct weir_error *err);
+/** Remove the route with this prefix, from and metric. -ENOENT. */
+WEIR_API int weir_route_del_conf(struct weir_stack *stack, const struct weir_route_conf *conf,
+				 struct weir_error *err);
+
+/**
+ * The short form: one hop, metric 0. A route to prefix through gateway (family unspecified: on link) on a port.
+ * The gateway must be on link there: -ENETUNREACH. Bits below the prefix length must be 0: -EINVAL. -EEXIST.
  */
 WEIR_API int weir_route_add(struct weir_stack *stack, const struct weir_addr *prefix,
 			    uint8_t prefix_bits, const struct weir_addr *gateway, unsigned int port,

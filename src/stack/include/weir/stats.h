@@ -6,7 +6,7 @@
  * workers run are each exact but not of one instant; the identity holds exactly when no turn is
  * running and no call is under way.
  *
- *   rx_frames = rx_read + drops (rx) + consumed + queued
+ *   rx_frames + rx_copies = rx_read + drops (rx) + consumed + queued + in the mesh + fragments
  *   tx_datagrams + tx_protocol + tx_copies = tx_frames + drops (tx) + tx_held + tx_batched
  */
 #ifndef WEIR_STATS_H
@@ -22,7 +22,14 @@
 WEIR_BEGIN_DECLS
 
 /** Protocols that consume frames, and send some. */
-enum weir_proto { WEIR_PROTO_ARP, WEIR_PROTO_ICMP, WEIR_PROTO_N };
+enum weir_proto {
+	WEIR_PROTO_ARP,
+	WEIR_PROTO_ICMP,  /* of both families, but for neighbour discovery and MLD */
+	WEIR_PROTO_ND,    /* IPv6 neighbour and router discovery */
+	WEIR_PROTO_GROUP, /* IGMP and MLD */
+	WEIR_PROTO_FRAG, /* fragments that went into a datagram, all but the one that stands for it */
+	WEIR_PROTO_N
+};
 
 struct weir_stats {
 	uint64_t rx_frames;    /* frames taken from ports (or weir_input) */
@@ -32,15 +39,16 @@ struct weir_stats {
 	uint64_t rx_read;      /* frames of datagrams handed to the application */
 	uint64_t rx_consumed[WEIR_PROTO_N]; /* frames that a protocol used up */
 	uint64_t tx_datagrams;              /* datagrams accepted from the application */
-	uint64_t tx_protocol;               /* frames the stack made itself: ARP, ICMP */
-	uint64_t tx_copies;                 /* of datagrams to group addresses, looped back */
-	uint64_t tx_frames;                 /* frames that the driver accepted */
-	uint64_t tx_bytes;                  /* their bytes, without FCS */
+	uint64_t tx_protocol; /* frames the stack made itself: ARP, ICMP, ND, IGMP, MLD */
+	uint64_t tx_copies;   /* of datagrams to groups, looped back; fragments beyond the first */
+	uint64_t tx_frames;   /* frames that the driver accepted */
+	uint64_t tx_bytes;    /* their bytes, without FCS */
 	uint64_t drops[WEIR_DROP_N];
 	uint64_t turns, idle_turns; /* of workers */
 	/* Gauges: what is inside the stack now. */
 	uint64_t rx_queued;  /* datagrams in receive queues, closed but unreclaimed sockets too */
 	uint64_t rx_in_mesh; /* received frames on their way to another lcore */
+	uint64_t rx_frags;   /* fragments waiting for the rest of their datagram */
 	uint64_t tx_held;    /* datagrams waiting for a neighbour */
 	uint64_t tx_batched; /* frames batched or on their way to the lcore that transmits */
 	/* Beside the identity: what the devices say. */
