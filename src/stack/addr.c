@@ -7,7 +7,7 @@
  * output argument is written only on success. Host bits of a prefix are kept, for a port's
  * "address/length" is written the same way; who wants a network masks or refuses them.
  *
- * A link-local IPv6 address may carry its scope as "%N", N being the weir port index (RFC 4007 11);
+ * A link-local IPv6 address or group may carry its scope as "%N", N being the weir port index (RFC 4007 11);
  * names of interfaces are not known here.
  */
 #include <weir/addr.h>
@@ -36,12 +36,6 @@ parse_decimal(const char *text, const char *end, uint32_t max, uint32_t *out)
 	return true;
 }
 
-static bool
-is_link_local6(const union weir_ip *ip)
-{
-	return ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80;
-}
-
 /* An address that is the whole of [text, end), the scope of IPv6 included. */
 static int
 parse_ip(const char *text, const char *end, struct weir_addr *out)
@@ -65,7 +59,7 @@ parse_ip(const char *text, const char *end, struct weir_addr *out)
 		return -EINVAL;
 	}
 	if (percent != NULL) {
-		if (!is_link_local6(&a.ip) ||
+		if (!weir_ip6_is_scoped(&a.ip) ||
 		    !parse_decimal(percent + 1, end, UINT32_MAX - 1, &port_index))
 			return -EINVAL;
 		a.scope = port_index + 1;

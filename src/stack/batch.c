@@ -10,18 +10,27 @@
 #include <rte_ethdev.h>
 
 #include "drop.h"
+#include "mbuf.h"
 #include "mesh.h"
 
-/* Take the first k frames out of the batch. */
-static inline void
+/* Take the first k frames out of the batch. Returns the bytes that they had. */
+static inline uint32_t
 shift(struct weir_lcore *lc, struct weir_txb *b, unsigned int k)
 {
+	uint32_t bytes = b->bytes;
+
+	b->bytes = 0;
 	weir_count(&lc->c.tx_batch_out, k);
 	b->n = (uint16_t)(b->n - k);
-	if (unlikely(b->n != 0))
+	b->n_tagged = (uint16_t)(b->n_tagged - RTE_MIN((unsigned int)b->n_tagged, k));
+	if (unlikely(b->n != 0)) {
 		memmove(&b->m[0], &b->m[k], b->n * sizeof(b->m[0]));
-	else
+		for (unsigned int i = 0; i < b->n; i++)
+			b->bytes += b->m[i]->pkt_len;
+	} else {
 		lc->dirty &= ~(1u << b->port);
+	}
+	return bytes - b->bytes;
 }
 
 static void
@@ -30,7 +39,7 @@ drop_first(struct weir_lcore *lc, struct weir_txb *b, unsigned int k, enum weir_
 	struct rte_mbuf *m[WEIR_TXB_SIZE];
 
 	memcpy(m, b->m, k * sizeof(m[0]));
-	shift(lc, b, k);
+	(void)shift(lc, b, k);
 	weir_drop_bulk(lc, reason, m, k);
 }
 
@@ -43,32 +52,104 @@ flush_to_mesh(struct weir_lcore *lc, struct weir_txb *b)
 	for (unsigned int i = 0; i < n; i++)
 		b->m[i]->port = b->port;
 	sent = weir_mesh_frames(lc, b->owner, WEIR_MESH_TX, b->m, n);
-	shift(lc, b, sent);
+	(void)shift(lc, b, sent);
 	return sent;
+}
+
+/* The same frame in buffers of this stack, with room in front of it. NULL: none to be had, m as it was. COLD. */
+static __rte_noinline struct rte_mbuf *
+own_copy(struct weir_lcore *lc, struct rte_mbuf *m)
+{
+	struct rte_mbuf *copy = weir_mbuf_copy_range(m, lc->stack->pool, 0, m->pkt_len);
+
+	if (copy == NULL)
+		return NULL;
+	copy->ol_flags |= m->ol_flags & ~(RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT);
+	copy->tx_offload = m->tx_offload;
+	copy->port = m->port;
+	weir_mbuf_discard(m);
+	return copy;
+}
+
+/* Give one frame its tag (IEEE 802.1Q). False: no buffer for it. */
+static bool
+put_tag(struct weir_lcore *lc, const struct weir_txb *b, struct rte_mbuf **frame)
+{
+	struct rte_mbuf *m = *frame;
+	struct wire_vlan *tag;
+	uint8_t *p;
+
+	if (b->vlan_insert) {
+		m->vlan_tci = b->vlan;
+		m->ol_flags |= RTE_MBUF_F_TX_VLAN;
+		return true;
+	}
+	if (unlikely(rte_pktmbuf_headroom(m) < WIRE_VLAN_LEN || rte_mbuf_refcnt_read(m) != 1 ||
+		     !RTE_MBUF_DIRECT(m))) {
+		m = own_copy(lc, m);
+		if (m == NULL)
+			return false;
+		*frame = m;
+	}
+	m->data_off = (uint16_t)(m->data_off - WIRE_VLAN_LEN);
+	m->data_len = (uint16_t)(m->data_len + WIRE_VLAN_LEN);
+	m->pkt_len += WIRE_VLAN_LEN;
+	p = rte_pktmbuf_mtod(m, uint8_t *);
+	memmove(p, p + WIRE_VLAN_LEN, 2 * (size_t)WIRE_ETH_ALEN);
+	tag = (struct wire_vlan *)(void *)(p + 2 * (size_t)WIRE_ETH_ALEN);
+	tag->tpid = WIRE_BE16(WIRE_ETH_VLAN);
+	tag->tci = WIRE_BE16(b->vlan);
+	if ((m->ol_flags & (RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_IP_CKSUM)) != 0)
+		m->l2_len += WIRE_VLAN_LEN;
+	return true;
+}
+
+/* All frames that have come since the last time get their tag, once. */
+static __rte_noinline void
+put_tags(struct weir_lcore *lc, struct weir_txb *b)
+{
+	while (b->n_tagged < b->n) {
+		const unsigned int i = b->n_tagged;
+		struct rte_mbuf *m = b->m[i];
+
+		b->bytes -= m->pkt_len;
+		if (likely(put_tag(lc, b, &b->m[i]))) {
+			b->bytes += b->m[i]->pkt_len;
+			b->n_tagged++;
+			continue;
+		}
+		b->n--;
+		for (unsigned int k = i; k < b->n && k + 1 < WEIR_TXB_SIZE; k++)
+			b->m[k] = b->m[k + 1];
+		weir_count(&lc->c.tx_batch_out, 1);
+		weir_drop(lc, WEIR_DROP_TX_NO_BUFFER, m);
+	}
+	if (b->n == 0)
+		lc->dirty &= ~(1u << b->port);
 }
 
 static unsigned int
 flush_to_port(struct weir_lcore *lc, struct weir_txb *b)
 {
-	unsigned int n = b->n;
+	unsigned int n;
 	unsigned int sent;
-	uint64_t bytes = 0;
 
-	if (b->prepare) {
+	if (unlikely(b->vlan != 0)) {
+		put_tags(lc, b);
+		if (b->n == 0)
+			return 0;
+	}
+	n = b->n;
+	if (b->prepare || b->vlan_insert) { /* some drivers put the tag in there */
 		n = rte_eth_tx_prepare(b->ethdev, b->queue, b->m, b->n);
 		if (unlikely(n == 0)) {
 			drop_first(lc, b, 1, WEIR_DROP_TX_PREPARE);
 			return 0;
 		}
 	}
-	for (unsigned int i = 0; i < n; i++)
-		bytes += b->m[i]->pkt_len;
 	sent = rte_eth_tx_burst(b->ethdev, b->queue, b->m, (uint16_t)n);
-	for (unsigned int i = sent; i < n; i++) /* these are still ours */
-		bytes -= b->m[i]->pkt_len;
 	weir_count(&lc->pc[b->port].tx_frames, sent);
-	weir_count(&lc->pc[b->port].tx_bytes, bytes);
-	shift(lc, b, sent);
+	weir_count(&lc->pc[b->port].tx_bytes, shift(lc, b, sent));
 	return sent;
 }
 
@@ -82,6 +163,7 @@ take_late(struct weir_lcore *lc, struct weir_txb *b)
 		b->late_head = weir_meta(m)->next;
 		b->n_late--;
 		b->m[b->n++] = m;
+		b->bytes += m->pkt_len;
 	}
 	if (b->n > 0)
 		lc->dirty |= 1u << b->port;
@@ -114,6 +196,12 @@ flush(struct weir_lcore *lc, struct weir_txb *b)
 	unsigned int before = b->n;
 	unsigned int sent = 0;
 
+	if (unlikely(b->gone)) {
+		if (b->n > 0)
+			drop_all(lc, b, WEIR_DROP_PORT_GONE_TX);
+		say_full(b);
+		return 0;
+	}
 	/* Again while frames move: a frame that tx_prepare stops must not stop those behind it. */
 	while (b->n > 0) {
 		unsigned int left = b->n;
@@ -141,6 +229,12 @@ weir_batch_put_late(struct weir_lcore *lc, const struct weir_port *port, struct 
 {
 	struct weir_txb *b = &lc->txb[port->index];
 
+	if (unlikely(b->gone)) {
+		weir_count(&lc->c.tx_batch_in, 1);
+		weir_count(&lc->c.tx_batch_out, 1);
+		weir_drop(lc, WEIR_DROP_PORT_GONE_TX, m);
+		return;
+	}
 	if (likely(b->n_late == 0 && weir_batch_room(lc, port) > 0)) {
 		weir_batch_put(lc, port, m);
 		return;
@@ -177,6 +271,41 @@ weir_batch_make_room(struct weir_lcore *lc, const struct weir_port *port)
 	return WEIR_TXB_SIZE - b->n;
 }
 
+bool
+weir_batch_reserve(struct weir_lcore *lc, const struct weir_port *port, unsigned int n)
+{
+	struct weir_txb *b = &lc->txb[port->index];
+
+	if (WEIR_TXB_SIZE - (unsigned int)b->n < n)
+		weir_batch_make_room(lc, port);
+	if (!b->self)
+		return !weir_batch_full(lc->stack, lc->slot, b->port) &&
+		       weir_mesh_free(lc, b->owner) >= b->n + n;
+	if (WEIR_TXB_SIZE - (unsigned int)b->n >= n)
+		return true;
+	/* More than any batch holds: the rest waits behind an empty one. */
+	return n > WEIR_TXB_SIZE && b->n == 0 && port->index != WEIR_PORT_LOOPBACK &&
+	       n - WEIR_TXB_SIZE <= lc->stack->conf.mesh_ring * (uint32_t)lc->stack->n_lcores;
+}
+
+void
+weir_batch_put_all(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf **m,
+		   unsigned int n)
+{
+	struct weir_txb *b = &lc->txb[port->index];
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (unlikely(b->n == WEIR_TXB_SIZE)) {
+			if (b->self) {
+				weir_batch_put_late(lc, port, m[i]);
+				continue;
+			}
+			flush(lc, b); /* the ring has been seen to take them */
+		}
+		weir_batch_put(lc, port, m[i]);
+	}
+}
+
 void
 weir_batch_protocol(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m)
 {
@@ -207,16 +336,31 @@ weir_batch_take_loopback(struct weir_lcore *lc, struct rte_mbuf **m)
 {
 	struct weir_txb *b = &lc->txb[WEIR_PORT_LOOPBACK];
 	unsigned int n = b->n;
-	uint64_t bytes = 0;
 
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++)
 		m[i] = b->m[i];
-		bytes += m[i]->pkt_len;
-	}
 	weir_count(&lc->pc[WEIR_PORT_LOOPBACK].tx_frames, n);
-	weir_count(&lc->pc[WEIR_PORT_LOOPBACK].tx_bytes, bytes);
-	shift(lc, b, n);
+	weir_count(&lc->pc[WEIR_PORT_LOOPBACK].tx_bytes, shift(lc, b, n));
 	return n;
+}
+
+void
+weir_batch_drop_port(struct weir_lcore *lc, uint16_t port)
+{
+	struct weir_txb *b = &lc->txb[port];
+
+	b->gone = true;
+	flush(lc, b);
+}
+
+void
+weir_batch_port_back(struct weir_lcore *lc, uint16_t port)
+{
+	struct weir_txb *b = &lc->txb[port];
+
+	b->gone = false;
+	b->stall_ns = 0;
+	b->n_tagged = 0;
 }
 
 void

@@ -6,6 +6,9 @@
  * Latency: a batched frame is offered to the driver at the latest at the end of the turn in which (or,
  * from outside a turn, of the turn after which) it was appended. What a full queue refuses stays
  * batched and is offered again each turn, for conf.tx_stall_ms; then it is dropped (txq_full).
+ *
+ * A VLAN's port has a batch of its own, which leaves by the queue of the port that has the device; frames get their
+ * tag when they are offered to it. Nobody above knows of tags, and frames without one pay nothing for them.
  */
 #ifndef WEIR_BATCH_H
 #define WEIR_BATCH_H
@@ -33,6 +36,7 @@ weir_batch_put(struct weir_lcore *lc, const struct weir_port *port, struct rte_m
 	if (b->n == 0) /* with frames in it the bit is set */
 		lc->dirty |= 1u << port->index;
 	b->m[b->n++] = m;
+	b->bytes += m->pkt_len;
 	weir_count(&lc->c.tx_batch_in, 1);
 }
 
@@ -60,6 +64,16 @@ weir_batch_full(const struct weir_stack *stack, uint16_t lcore_slot, uint16_t po
  */
 bool weir_batch_takes(struct weir_lcore *lc, const struct weir_port *port);
 
+/*
+ * Will all n frames of one datagram be taken? Looks at room here and, where another lcore owns the queue, in its ring;
+ * flushes once when that helps. True: weir_batch_put_all() with these n frames follows, and nothing in between.
+ */
+bool weir_batch_reserve(struct weir_lcore *lc, const struct weir_port *port, unsigned int n);
+
+/* Append n frames in order, for which room has been reserved. */
+void weir_batch_put_all(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf **m,
+			unsigned int n);
+
 /* A protocol's own frame: append, or drop it (txq_full) when there is no room. Counts tx_protocol. */
 void weir_batch_protocol(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m);
 
@@ -71,6 +85,13 @@ unsigned int weir_batch_take_loopback(struct weir_lcore *lc, struct rte_mbuf **m
 
 /* Offer all batches but loopback's to their queues. Returns the number of frames that left. */
 unsigned int weir_batch_flush_all(struct weir_lcore *lc);
+
+/*
+ * The port has been removed: drop what this lcore has for it (port_gone_tx), and what still comes. On the lcore's
+ * own thread, after the generation was raised. Port_back: the index belongs to a port again.
+ */
+void weir_batch_drop_port(struct weir_lcore *lc, uint16_t port);
+void weir_batch_port_back(struct weir_lcore *lc, uint16_t port);
 
 /* Drop everything batched (stop). */
 void weir_batch_drop_all(struct weir_lcore *lc, enum weir_drop reason);

@@ -22,17 +22,23 @@ enum weir_ctl_kind {
 	WEIR_CTL_ROUTE_DEL,
 	WEIR_CTL_NEIGH_ADD,
 	WEIR_CTL_NEIGH_DEL,
+	/* Of the stack itself: */
+	WEIR_CTL_ADDR_SETTLE, /* duplicate address detection has ended, see duplicate */
+	WEIR_CTL_LINK_LOCAL,  /* the port has the link-local address that goes with its MAC */
 };
 
 struct weir_ctl_op {
 	enum weir_ctl_kind kind;
 	const char *origin;    /* where it was asked for, in front of error texts; may be NULL */
 	unsigned int port;     /* PORT_ADD: result, the index it got; else the port meant */
-	struct weir_addr addr; /* address, prefix or neighbour */
-	uint8_t prefix_bits;
-	struct weir_addr gateway;        /* ROUTE_ADD; family unspecified: on link */
-	uint8_t mac[6];                  /* NEIGH_ADD */
-	struct weir_port_conf port_conf; /* PORT_ADD; device must outlive the call only */
+	struct weir_addr addr; /* address or neighbour */
+	uint8_t prefix_bits;   /* ADDR_ADD */
+	uint8_t mac[6];        /* NEIGH_ADD */
+	const struct weir_route_conf *route; /* ROUTE_*; must outlive the call only */
+	struct weir_port_conf port_conf;     /* PORT_ADD; device must outlive the call only */
+	bool learned;   /* from a router: ADDR_ADD with these lifetimes (weir clock), ROUTE_ADD */
+	bool duplicate; /* ADDR_SETTLE */
+	uint64_t valid_ns, preferred_ns;
 };
 
 /*

@@ -30,15 +30,21 @@ struct weir_ctl_addr {
 	bool tentative;    /* not ours yet: duplicate address detection is asking */
 	bool duplicate;    /* somebody else has it: kept for reports, not used */
 	bool learned;      /* by a router advertisement; the others live until they are removed */
+	bool made;         /* the link-local address that the stack has made of the port's MAC */
 	uint64_t valid_ns; /* weir clock, learned: removed then; UINT64_MAX: never */
 	uint64_t preferred_ns; /* not chosen as a source any more from then on */
 };
 
-struct weir_ctl_route {
-	struct weir_addr prefix, gateway;
+/* A route that was learned, for as long as it was promised. */
+struct weir_ctl_lease {
+	struct weir_addr prefix, gateway; /* family of gateway unspecified: on link */
 	uint8_t bits;
+	bool redirect;
 	uint16_t port;
+	uint32_t metric;
+	uint64_t valid_ns; /* weir clock; UINT64_MAX: never ends */
 };
+#define WEIR_LEASES 256
 
 struct weir_ctl_group {
 	struct weir_addr addr;
@@ -57,8 +63,11 @@ struct weir_control {
 	struct weir_rcu_list rcu;
 	struct weir_ctl_addr *addr;
 	size_t n_addr, cap_addr;
-	struct weir_ctl_route *route;
-	size_t n_route, cap_route;
+	struct weir_ctl_lease lease[WEIR_LEASES];
+	unsigned int n_lease;
+	bool src_routes;     /* there may be routes that prefer a source */
+	bool restate;        /* lifetimes of addresses have changed: the snapshot is built anew */
+	uint64_t expired_ns; /* when lifetimes were looked at */
 	uint64_t rng;
 	struct rte_mempool *old_pools[8];
 	unsigned int n_old_pools;
@@ -66,7 +75,10 @@ struct weir_control {
 	struct weir_portuse *port_use; /* [65536], network order index */
 	struct weir_ctl_group *group;  /* multicast groups joined, by whom it does not matter */
 	size_t n_group, cap_group;
-	uint32_t *free_ids; /* stack of socket ids */
+	struct rte_ring *posts;  /* of struct weir_post: written by any lcore */
+	uint64_t link_ns;        /* links are looked at next */
+	_Atomic uint64_t due_ns; /* something is to be done under the lock from then on */
+	uint32_t *free_ids;      /* stack of socket ids */
 	uint32_t n_free_ids;
 	uint16_t serial;
 };
@@ -80,9 +92,6 @@ void weir_ctl_unlock(struct weir_stack *stack);
 
 /* While waiting for another thread: one turn on a worker, else give the CPU away. */
 void weir_ctl_breathe(struct weir_stack *stack);
-
-/* Reclaim what is due unless somebody holds the lock: house-keeping's way. */
-void weir_ctl_try_reclaim(struct weir_stack *stack);
 
 /* What a worker has found out and control has to act upon. */
 enum weir_post_kind {

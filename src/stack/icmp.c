@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ICMP, see icmp.h. Not hot: one message at a time.
+ * ICMP (IPv4) as it comes in, see icmp.h. Not hot: one message at a time.
  */
 #include "icmp.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "batch.h"
+#include "control_state.h"
 #include "drop.h"
+#include "fib.h"
+#include "icmp_priv.h"
 #include "local.h"
 #include "mbuf.h"
 #include "sock.h"
-#include "socktab.h"
 
 /* What an unreachable's code means to a socket (RFC 1122 4.1.3.3, as Linux maps them). */
 static const struct {
@@ -29,38 +30,6 @@ static const struct {
 
 #define FRAG_NEEDED 4
 
-/* Ethernet and IPv4 header of a message of ours. */
-static void
-write_headers(const struct weir_port *port, uint8_t *p, const uint8_t *dst_mac, wire_be32 src,
-	      wire_be32 dst, uint8_t tos, uint16_t payload)
-{
-	struct wire_eth *eth = (struct wire_eth *)(void *)p;
-	struct wire_ip4 *ip = (struct wire_ip4 *)(void *)(p + WIRE_ETH_LEN);
-
-	memmove(eth->dst, dst_mac, WIRE_ETH_ALEN);
-	memcpy(eth->src, port->parse.mac, WIRE_ETH_ALEN);
-	eth->type = WIRE_BE16(WIRE_ETH_IP4);
-	*ip = (struct wire_ip4){
-		.ver_ihl = 0x45,
-		.tos = tos,
-		.total_len = WIRE_BE16((uint16_t)(WIRE_IP4_MIN + payload)),
-		.frag = WIRE_BE16(WIRE_IP4_DF),
-		.ttl = 64,
-		.proto = WIRE_PROTO_ICMP,
-		.src = src,
-		.dst = dst,
-	};
-	ip->csum = wire_ip4_csum(ip, WIRE_IP4_MIN);
-}
-
-/* May the first segment's bytes be changed? Not while somebody else can see them. */
-static bool
-ours_alone(const struct rte_mbuf *m)
-{
-	return rte_mbuf_refcnt_read(m) == 1 && !RTE_MBUF_CLONED(m) &&
-	       (!RTE_MBUF_HAS_EXTBUF(m) || rte_mbuf_ext_refcnt_read(m->shinfo) == 1);
-}
-
 /* Turn the request into its reply, in place (RFC 792, RFC 1122 3.2.2.6). */
 static void
 echo_reply(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m,
@@ -68,30 +37,27 @@ echo_reply(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf 
 {
 	uint8_t mac[WIRE_ETH_ALEN];
 	struct wire_icmp *icmp;
-	uint8_t tos;
+	struct wire_ip4 ip;
+	bool df;
 	uint8_t *p;
 
-	if (!ours_alone(m) || (!port->tx_multi_seg && m->nb_segs > 1)) {
-		struct rte_mbuf *one = weir_mbuf_flatten(m, lc->stack->pool);
-
-		if (one == NULL) {
-			weir_drop(lc, WEIR_DROP_ICMP_NOROOM, m);
-			return;
-		}
-		m = one;
-	}
-	if (weir_batch_room(lc, port) == 0) {
-		weir_drop(lc, WEIR_DROP_ICMP_NOROOM, m);
+	m = weir_icmp_take(lc, port, m);
+	if (m == NULL)
 		return;
-	}
 	p = rte_pktmbuf_mtod(m, uint8_t *);
 	memcpy(mac, ((const struct wire_eth *)(void *)p)->src, sizeof(mac));
-	tos = ((const struct wire_ip4 *)(void *)(p + v->l2_len))->tos;
+	memcpy(&ip, p + v->l2_len, sizeof(ip));
 	/* Without options and padding; what follows the new header starts at the ICMP header. */
 	weir_mbuf_window(m, (uint32_t)(v->l3_len - WIRE_IP4_MIN),
 			 v->l2_len + WIRE_IP4_MIN + v->l3_payload);
 	p = rte_pktmbuf_mtod(m, uint8_t *);
-	write_headers(port, p, mac, v->dst4, v->src4, tos, (uint16_t)v->l3_payload);
+	/*
+	 * A request that may be fragmented has a reply that may be, for nobody here learns of it when it is too
+	 * long for some link. Its identification is as good as the request's: of another pair of addresses.
+	 */
+	df = (ip.frag & WIRE_BE16(WIRE_IP4_DF)) != 0;
+	weir_icmp_head4(port, p, mac, v->dst4, v->src4, ip.tos, df ? 0 : ip.id,
+			df ? WIRE_BE16(WIRE_IP4_DF) : 0, v->l3_payload);
 	icmp = (struct wire_icmp *)(void *)(p + WIRE_ETH_LEN + WIRE_IP4_MIN);
 	icmp->type = WIRE_ICMP_ECHO_REPLY;
 	/*
@@ -102,103 +68,140 @@ echo_reply(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf 
 					   (uint16_t)~WIRE_BE16(WIRE_ICMP_ECHO << 8));
 	if (icmp->csum == 0)
 		icmp->csum = 0xffff;
-	m->ol_flags &= RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT;
-	m->tx_offload = 0;
-	weir_count(&lc->c.rx_consumed[WEIR_PROTO_ICMP], 1);
-	weir_count(&lc->c.tx_protocol, 1);
-	weir_batch_put(lc, port, m);
+	weir_icmp_reply(lc, port, m, v->reassembled);
 }
 
-/* Next-hop MTU of a "fragmentation needed" (RFC 1191 4), network order; off: behind the ICMP header. */
-static wire_be16
-icmp_mtu(const struct rte_mbuf *m, uint32_t off)
+/* The IPv4 header and the UDP header that an error quotes. False: it quotes no datagram of this kind. */
+static bool
+quoted(struct rte_mbuf *m, const struct wire_view *v, struct weir_icmp_about *about,
+       struct wire_ip4 *ip, enum weir_drop *why)
 {
-	wire_be16 mtu;
+	uint8_t room[WIRE_IP4_MAX + WIRE_UDP_LEN];
+	const uint32_t off = (uint32_t)v->l2_len + v->l3_len + WIRE_ICMP_LEN;
+	const uint32_t all = v->l3_payload - WIRE_ICMP_LEN;
+	const uint32_t len = RTE_MIN(all, (uint32_t)sizeof(room));
+	const uint8_t *q;
+	struct wire_udp udp;
+	uint32_t ihl;
 
-	memcpy(&mtu, rte_pktmbuf_mtod_offset(m, const uint8_t *, off - 2), sizeof(mtu));
-	return mtu;
-}
-
-static void
-copy_quote(const struct rte_mbuf *m, uint32_t off, uint32_t len, uint8_t *to)
-{
-	const void *from = len > 0 ? rte_pktmbuf_read(m, off, len, to) : NULL;
-
-	if (from != NULL && from != to)
-		memcpy(to, from, len);
+	*why = WEIR_DROP_ICMP_SHORT;
+	if (len < WIRE_IP4_MIN + WIRE_UDP_LEN || (q = weir_icmp_peek(m, off, len, room)) == NULL)
+		return false;
+	*why = WEIR_DROP_ICMP_QUOTE;
+	memcpy(ip, q, sizeof(*ip));
+	ihl = (ip->ver_ihl & 0xfu) * 4;
+	/* Only a first (or only) fragment has a UDP header to go by. */
+	if (ip->ver_ihl >> 4 != 4 || ihl < WIRE_IP4_MIN || ihl + WIRE_UDP_LEN > len ||
+	    ip->proto != WIRE_PROTO_UDP || (ip->frag & WIRE_BE16(0x1fff)) != 0)
+		return false;
+	memcpy(&udp, q + ihl, sizeof(udp));
+	*about = (struct weir_icmp_about){
+		.src = {.w = {0, 0}},
+		.dst = {.w = {0, 0}},
+		.sport = udp.sport,
+		.dport = udp.dport,
+		.family = WEIR_IPV4,
+		.sent_len = WIRE_BE16(ip->total_len),
+		.udp_len = WIRE_BE16(udp.len),
+		.off = off + ihl + WIRE_UDP_LEN,
+		.left = all - ihl - WIRE_UDP_LEN,
+	};
+	about->src.v4 = ip->src;
+	about->dst.v4 = ip->dst;
+	return about->udp_len >= WIRE_UDP_LEN;
 }
 
 /* An error about a datagram: find the socket that sent it by the quoted header. */
 static void
 error_input(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m,
-	    const struct wire_view *v, uint8_t type, uint8_t code)
+	    const struct wire_view *v, const struct wire_icmp *icmp)
 {
-	uint8_t room[WIRE_IP4_MAX + WIRE_UDP_LEN];
-	uint32_t off = (uint32_t)v->l2_len + v->l3_len + WIRE_ICMP_LEN;
-	uint32_t len = v->l3_payload - WIRE_ICMP_LEN;
-	const uint32_t quoted = len;
-	struct weir_key key = {.family = WEIR_IPV4};
-	struct weir_sockerr err = {0};
-	struct weir_socket *sk;
+	struct weir_sockerr err = {.type = icmp->type, .code = icmp->code};
+	struct weir_icmp_about about;
+	struct weir_socket *sk = NULL;
+	enum weir_drop why;
+	struct wire_ip4 ip;
 	bool hard = false;
-	const uint8_t *q;
-	uint32_t ihl;
-	const struct wire_ip4 *ip;
-	const struct wire_udp *udp;
 
-	if (len > sizeof(room))
-		len = sizeof(room);
-	q = len >= WIRE_IP4_MIN + WIRE_UDP_LEN ? rte_pktmbuf_read(m, off, len, room) : NULL;
-	if (q == NULL) {
-		weir_drop(lc, WEIR_DROP_ICMP_SHORT, m);
+	if (!quoted(m, v, &about, &ip, &why) || (sk = weir_icmp_sender(lc, port, &about)) == NULL) {
+		weir_drop(lc, why, m);
 		return;
 	}
-	ip = (const struct wire_ip4 *)(const void *)q;
-	ihl = (ip->ver_ihl & 0xfu) * 4;
-	/* Only a first (or only) fragment has a UDP header to go by. */
-	if (ip->ver_ihl >> 4 != 4 || ihl < WIRE_IP4_MIN || ihl + WIRE_UDP_LEN > len ||
-	    ip->proto != WIRE_PROTO_UDP || (ip->frag & WIRE_BE16(0x1fff)) != 0 ||
-	    WIRE_BE16(((const struct wire_udp *)(const void *)(q + ihl))->len) < WIRE_UDP_LEN) {
-		weir_drop(lc, WEIR_DROP_ICMP_QUOTE, m);
-		return;
-	}
-	udp = (const struct wire_udp *)(const void *)(q + ihl);
-	key.local.v4 = ip->src;
-	key.peer.v4 = ip->dst;
-	key.lport = udp->sport;
-	key.pport = udp->dport;
-	key.iface = (uint16_t)(port->index +
-			       1); /* a socket bound to another interface did not send it */
-	if (weir_local4(lc->stack, ip->src) != WEIR_LOCAL_UNICAST ||
-	    (sk = weir_socktab_lookup(lc, &key)) == NULL) {
-		weir_drop(lc, WEIR_DROP_ICMP_QUOTE, m);
-		return;
-	}
-	err.origin = 2;
-	err.type = type;
-	err.code = code;
-	err.to = weir_addr_v4(WIRE_BE32(ip->dst), WIRE_BE16(udp->dport));
-	err.offender = weir_addr_v4(WIRE_BE32(v->src4), 0);
-	if (type == WIRE_ICMP_UNREACH && code < RTE_DIM(unreach)) {
-		err.err = unreach[code].err;
-		hard = unreach[code].hard;
-		if (code == FRAG_NEEDED) {
-			err.info = WIRE_BE16(icmp_mtu(m, off));
-			if (sk->tx.pmtud == WEIR_PMTUD_DONT) /* asked to be left alone */
+	if (icmp->type == WIRE_ICMP_UNREACH && icmp->code < RTE_DIM(unreach)) {
+		const uint8_t pmtud = sk->tx.pmtud;
+
+		err.err = unreach[icmp->code].err;
+		hard = unreach[icmp->code].hard;
+		if (icmp->code == FRAG_NEEDED) {
+			err.info = WIRE_BE32(icmp->rest) & 0xffff; /* RFC 1191 4 */
+			/* What may be fragmented no router complains about. */
+			if (pmtud != WEIR_PMTUD_INTERFACE && pmtud != WEIR_PMTUD_OMIT &&
+			    (ip.frag & WIRE_BE16(WIRE_IP4_DF)) != 0)
+				weir_icmp_too_long(lc, &about, err.info);
+			if (pmtud == WEIR_PMTUD_DONT) /* asked to be left alone */
 				err.err = 0;
 		}
-	} else if (type == WIRE_ICMP_TIME_EXCEEDED) {
-		err.err = EHOSTUNREACH;
-	} else if (type == WIRE_ICMP_PARAM) {
+	} else if (icmp->type == WIRE_ICMP_TIME_EXCEEDED && icmp->code == 0) {
+		err.err = EHOSTUNREACH; /* of reassembly that failed nobody is told, as Linux */
+	} else if (icmp->type == WIRE_ICMP_PARAM) {
 		err.err = EPROTO;
+		err.info = WIRE_BE32(icmp->rest) >> 24; /* the pointer */
 		hard = true;
 	}
-	if (err.err != 0) {
-		/* The payload that was quoted, as much as there is. */
-		err.len = RTE_MIN(quoted - ihl - WIRE_UDP_LEN, (uint32_t)sizeof(err.payload));
-		err.len = RTE_MIN(err.len, (uint32_t)WIRE_BE16(udp->len) - WIRE_UDP_LEN);
-		copy_quote(m, off + ihl + WIRE_UDP_LEN, err.len, err.payload);
-		weir_sock_report(sk, &err, hard);
+	if (err.err != 0)
+		weir_icmp_tell(sk, port, m, v, &about, &err, hard);
+	weir_consume(lc, WEIR_PROTO_ICMP, m);
+}
+
+/*
+ * "Send by way of gateway" (RFC 1122 3.2.2.2): only from the router that datagrams to dst take now, on the link
+ * that both are on, only to another one there.
+ */
+static bool
+redirect_ok(struct weir_lcore *lc, const struct weir_port *port, const struct wire_view *v,
+	    const struct weir_icmp_about *about, const union weir_ip *gateway)
+{
+	const struct weir_way_key key = {
+		.dst = &about->dst,
+		.bound = &about->src,
+		.family = WEIR_IPV4,
+		.port = -1,
+	};
+	const union weir_ip any = {.w = {0, 0}};
+	const struct weir_route *link;
+	struct weir_way way;
+
+	if (weir_way_find(lc->stack, &key, &way) != 0 || way.port != port || way.hop == NULL ||
+	    !way.hop->has_gateway || way.next_hop.v4 != v->src4 || gateway->v4 == v->src4)
+		return false;
+	if (weir_is_mcast4(gateway->v4) || weir_local4(lc->stack, gateway->v4) != WEIR_NOT_LOCAL)
+		return false;
+	link = weir_fib_lookup(lc->stack, gateway, WEIR_IPV4, &any, port->index);
+	return link != NULL && link->connected;
+}
+
+/* A better way, said of a datagram of ours: left to control. Off unless the port allows it. */
+static void
+redirect_input(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m,
+	       const struct wire_view *v, const struct wire_icmp *icmp)
+{
+	struct weir_post post = {.kind = WEIR_POST_REDIRECT, .port = port->index};
+	struct weir_icmp_about about;
+	enum weir_drop why;
+	struct wire_ip4 ip;
+
+	if (atomic_load_explicit((_Atomic bool *)(uintptr_t)&port->accept_redirects,
+				 memory_order_relaxed)) {
+		if (!quoted(m, v, &about, &ip, &why) ||
+		    weir_icmp_sender(lc, port, &about) == NULL) {
+			weir_drop(lc, why, m);
+			return;
+		}
+		post.addr = (struct weir_addr){.ip = about.dst, .family = WEIR_IPV4};
+		post.gateway.family = WEIR_IPV4;
+		post.gateway.ip.v4 = icmp->rest;
+		if (icmp->code <= 3 && redirect_ok(lc, port, v, &about, &post.gateway.ip))
+			(void)weir_ctl_post(lc->stack, &post);
 	}
 	weir_consume(lc, WEIR_PROTO_ICMP, m);
 }
@@ -208,7 +211,7 @@ weir_icmp_input(struct weir_lcore *lc, const struct weir_port *port, struct rte_
 		const struct wire_view *v, bool to_unicast)
 {
 	uint32_t off = (uint32_t)v->l2_len + v->l3_len;
-	const struct wire_icmp *icmp;
+	struct wire_icmp icmp;
 
 	if (wire_fold(weir_mbuf_sum(m, off, v->l3_payload)) != 0xffff) {
 		weir_drop(lc, WEIR_DROP_ICMP_CSUM, m);
@@ -223,98 +226,25 @@ weir_icmp_input(struct weir_lcore *lc, const struct weir_port *port, struct rte_
 		}
 		m = head;
 	}
-	icmp = rte_pktmbuf_mtod_offset(m, const struct wire_icmp *, off);
-	switch (icmp->type) {
+	memcpy(&icmp, rte_pktmbuf_mtod_offset(m, const uint8_t *, off), sizeof(icmp));
+	/* RFC 1122 3.2.2.6: an echo request to a broadcast address may be ignored, and is; so is the rest. */
+	if (!to_unicast) {
+		weir_consume(lc, WEIR_PROTO_ICMP, m);
+		return;
+	}
+	switch (icmp.type) {
 	case WIRE_ICMP_ECHO:
-		/* RFC 1122 3.2.2.6: an echo request to a broadcast address may be ignored, and is. */
-		if (to_unicast)
-			echo_reply(lc, port, m, v);
-		else
-			weir_consume(lc, WEIR_PROTO_ICMP, m);
+		echo_reply(lc, port, m, v);
+		break;
+	case WIRE_ICMP_REDIRECT:
+		redirect_input(lc, port, m, v, &icmp);
 		break;
 	case WIRE_ICMP_UNREACH:
 	case WIRE_ICMP_TIME_EXCEEDED:
 	case WIRE_ICMP_PARAM:
-		error_input(lc, port, m, v, icmp->type, icmp->code);
+		error_input(lc, port, m, v, &icmp);
 		break;
 	default:
 		weir_consume(lc, WEIR_PROTO_ICMP, m);
 	}
-}
-
-/* One token per message; at most one second's worth is saved up. */
-static bool
-rate_ok(struct weir_lcore *lc)
-{
-	uint64_t full = (uint64_t)lc->stack->conf.icmp_rate * 1000;
-	uint64_t elapsed = lc->now_ns - lc->icmp_filled_ns;
-
-	if (elapsed >= WEIR_NS_PER_S) {
-		lc->icmp_tokens = full;
-		lc->icmp_filled_ns = lc->now_ns;
-	} else if (elapsed >= WEIR_NS_PER_MS) {
-		lc->icmp_tokens = RTE_MIN(full, lc->icmp_tokens + lc->stack->conf.icmp_rate *
-									  elapsed / WEIR_NS_PER_MS);
-		lc->icmp_filled_ns = lc->now_ns;
-	}
-	if (lc->icmp_tokens < 1000)
-		return false;
-	lc->icmp_tokens -= 1000;
-	return true;
-}
-
-/* RFC 1812 4.3.2.3: quote as much as fits into 576 bytes. */
-#define QUOTE_MAX (576 - WIRE_IP4_MIN - WIRE_ICMP_LEN)
-
-static void
-port_unreachable(struct weir_lcore *lc, const struct weir_port *port, const struct rte_mbuf *m)
-{
-	const struct wire_eth *eth = rte_pktmbuf_mtod(m, const struct wire_eth *);
-	const struct wire_ip4 *ip =
-		rte_pktmbuf_mtod_offset(m, const struct wire_ip4 *, WIRE_ETH_LEN);
-	uint8_t room[QUOTE_MAX];
-	uint32_t quote = RTE_MIN((uint32_t)WIRE_BE16(ip->total_len), (uint32_t)QUOTE_MAX);
-	uint32_t len = WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_ICMP_LEN + quote;
-	struct wire_icmp *icmp;
-	struct rte_mbuf *e;
-	const void *q;
-	uint8_t *p;
-
-	if (!port->parse.loopback && !rate_ok(lc)) /* on our own host there is nobody to protect */
-		return;
-	q = rte_pktmbuf_read(m, WIRE_ETH_LEN, quote, room);
-	e = rte_pktmbuf_alloc(lc->stack->pool);
-	if (e == NULL)
-		return;
-	p = (uint8_t *)rte_pktmbuf_append(e, (uint16_t)len);
-	if (p == NULL || q == NULL) {
-		weir_mbuf_discard(e);
-		return;
-	}
-	/* Precedence 6, as RFC 1812 4.3.2.5 asks of errors. */
-	write_headers(port, p, eth->src, ip->dst, ip->src, 0xc0, (uint16_t)(WIRE_ICMP_LEN + quote));
-	icmp = (struct wire_icmp *)(void *)(p + WIRE_ETH_LEN + WIRE_IP4_MIN);
-	*icmp = (struct wire_icmp){.type = WIRE_ICMP_UNREACH, .code = 3};
-	memcpy(icmp + 1, q, quote);
-	icmp->csum = (wire_be16)~wire_fold(wire_sum(icmp, WIRE_ICMP_LEN + quote, 0));
-	weir_batch_protocol(lc, port, e);
-}
-
-void
-weir_icmp6_input(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m,
-		 const struct wire_view *v, bool to_unicast)
-{
-	(void)port;
-	(void)v;
-	(void)to_unicast;
-	weir_consume(lc, WEIR_PROTO_ICMP, m);
-}
-
-void
-weir_icmp_error(struct weir_lcore *lc, const struct weir_port *port, const struct rte_mbuf *m,
-		enum weir_icmp_why why, uint32_t pointer)
-{
-	(void)pointer;
-	if (why == WEIR_ICMP_PORT_UNREACH)
-		port_unreachable(lc, port, m);
 }

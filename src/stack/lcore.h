@@ -98,8 +98,10 @@ struct weir_port {
 	_Atomic bool dead;         /* being removed: nothing is put into its batches any more */
 	_Atomic uint8_t rp_filter; /* enum weir_rp_filter */
 	_Atomic bool accept_ra, accept_redirects;
+	_Atomic uint16_t mtu6; /* of the link, as a router advertises it for IPv6; 0: mtu */
 	_Atomic uint8_t cur_hop_limit; /* RFC 4861 6.3.2: what routers advertise; 0: nothing */
-	uint8_t dad;                   /* probes before an address is ours; 0: none */
+	uint8_t dad, dad4; /* probes before an IPv6, an IPv4 address is ours; 0: none */
+	bool no_link_local;
 	uint16_t ethdev;
 	uint16_t n_rxq, n_txq;
 	uint16_t mtu;
@@ -121,12 +123,14 @@ struct weir_port {
  * the next: rx.c, which says what it is good for.
  */
 struct weir_rx_last {
-	struct wire_train train;
+	struct wire_train train; /* the last of each family that others can follow */
+	struct wire_train6 train6;
 	uint64_t gen;      /* of the stack's addresses, when these were looked at */
 	uint64_t addr_sum; /* of both addresses, for the pseudo-header */
-	wire_be32 src, dst;
-	uint32_t ports; /* as in the header */
-	bool group;     /* sent to a group address or MAC */
+	union weir_ip src, dst;
+	uint32_t ports;        /* as in the header */
+	uint8_t family;        /* of the last datagram, whose src, dst, ports these are */
+	bool group, group6;    /* each train: sent to a group address or MAC */
 };
 
 /* ---- transmit batches ---- */
@@ -145,6 +149,11 @@ struct weir_txb {
 	uint16_t owner; /* lcore slot that transmits: self or another */
 	bool self;
 	bool prepare;      /* frames carry offload requests: rte_eth_tx_prepare first */
+	bool gone;         /* the port has been removed: what comes is dropped */
+	bool vlan_insert;  /* the device puts the tag in */
+	uint16_t vlan;     /* VID that frames get when they leave, 0: none */
+	uint16_t n_tagged; /* the first ones have their tag already */
+	uint32_t bytes;    /* of the n frames, so that nobody has to look at them again */
 	uint64_t stall_ns; /* when the queue first refused, 0: it did not */
 	/* Frames of other lcores that had left their hands when the queue stopped: they go first. */
 	uint32_t n_late;
@@ -158,9 +167,9 @@ struct weir_txb {
 struct weir_hold {
 	uint32_t neigh; /* index + 1; 0: slot unused */
 	uint16_t port;
-	uint16_t n;
-	uint8_t version; /* of the neighbour's entry: it may be reused for another address */
-	uint64_t since_ns;
+	uint16_t n, datagrams; /* frames, and the datagrams that they are */
+	uint8_t version;       /* of the neighbour's entry: it may be reused for another address */
+	uint64_t order; /* the least has waited longest */
 	struct rte_mbuf *head, *tail; /* linked by weir_meta(m)->next */
 };
 #define WEIR_HOLDS 64
@@ -169,6 +178,14 @@ struct weir_rxq {
 	uint16_t ethdev, queue;
 	struct weir_port *port;
 };
+
+/* A destination of ICMP errors of late: icmp_out.c. */
+struct weir_icmp_peer {
+	uint64_t who; /* keyed hash of the address, 0: nobody */
+	uint64_t idle_ns; /* when it may have as many as ever again */
+};
+#define WEIR_ICMP_PEERS 256
+#define WEIR_ICMP_WAYS	4
 
 struct weir_rtc;   /* route.h: one entry of the per-lcore route cache */
 struct weir_reasm; /* reasm.h: datagrams that are not yet whole */
@@ -204,6 +221,8 @@ struct weir_lcore {
 	/* ICMP token bucket: tokens in 1/1000, filled by elapsed time. */
 	uint64_t icmp_filled_ns;
 	uint64_t icmp_tokens;
+	uint64_t icmp_draws; /* how often one was drawn */
+	struct weir_icmp_peer icmp_peer[WEIR_ICMP_PEERS];
 
 	/* Mailboxes: in[s] is written by lcore s only (SPSC); ctl by any thread (MPSC). */
 	struct rte_ring *in[WEIR_MAX_LCORES];
@@ -213,11 +232,13 @@ struct weir_lcore {
 	/* Buffers that the application has had copies of: see weir_spend(). */
 	struct rte_mbuf *spent[32];
 	unsigned int n_spent;
+	uint32_t frag_seq; /* datagrams given an identification: fragment.c */
 
 	struct weir_rx_last rx_last[WEIR_ALL_PORTS];
 	struct weir_reasm *reasm; /* NULL: reassembly is off */
 
 	struct weir_hold holds[WEIR_HOLDS];
+	uint64_t hold_order; /* of the latest of these */
 	struct weir_txb txb[WEIR_ALL_PORTS];
 
 	_Atomic bool attached;
@@ -236,14 +257,16 @@ extern __thread struct weir_lcore *weir_thread_lcores __attribute__((tls_model("
 /* ---- the stack ---- */
 
 struct weir_locals;  /* local.h */
-struct weir_fib;     /* route.h */
+struct weir_any;     /* local.h */
+struct weir_fib;     /* fib.h */
 struct weir_neigh;   /* neigh.h */
 struct weir_socktab; /* socktab.h */
 struct weir_socket;
 struct weir_control; /* stack.h (internal) */
 struct weir_pmtu;    /* pmtu.h */
 struct weir_mcast;   /* mcast.h */
-struct weir_dad;     /* dad.h */
+struct weir_dad;     /* dad.c */
+struct weir_rdisc;   /* rdisc.c */
 
 /* What has been said about already, and when: hint.c, by the worker that has the tick. */
 struct weir_hints {
@@ -255,6 +278,7 @@ struct weir_stack {
 	alignas(WEIR_CACHE_LINE) struct weir_locals *_Atomic locals;
 	struct weir_fib *_Atomic fib;
 	struct weir_socktab *_Atomic socktab;
+	const struct weir_any *_Atomic any; /* NULL: no prefix is ours as a whole */
 	struct weir_neigh *neigh; /* array of max_neigh, lives as long as the stack */
 	struct rte_mempool *pool;
 	uint32_t reserve; /* free buffers below which nothing is delivered */
@@ -264,6 +288,7 @@ struct weir_stack {
 
 	/* Bumped after any change of routes, addresses or ports (release); read by every send. */
 	alignas(WEIR_CACHE_LINE) _Atomic uint64_t gen;
+	_Atomic uint32_t flow_mask; /* all ones once a route has had several hops: route.h */
 
 	/* Taken by whichever worker first sees it due. */
 	alignas(WEIR_CACHE_LINE) _Atomic uint64_t tick_ns;
@@ -283,9 +308,21 @@ struct weir_stack {
 	struct weir_pmtu *pmtu;
 	struct weir_mcast *mcast;
 	struct weir_dad *dad;
+	struct weir_rdisc *rdisc;
 	struct weir_control *control;
 	_Atomic bool running;
 };
+
+/*
+ * A port by its index; NULL: there is none. Outside the control lock read by this, once: it may be on its way
+ * out, and is there until the reader's next quiescent state.
+ */
+static inline struct weir_port *
+weir_port_at(const struct weir_stack *stack, unsigned int index)
+{
+	return index < WEIR_ALL_PORTS ? __atomic_load_n(&stack->ports[index], __ATOMIC_ACQUIRE)
+				      : NULL;
+}
 
 /* ---- per-packet notes of the stack in the mbuf ---- */
 

@@ -178,25 +178,31 @@ weir_mbuf_copy_range(const struct rte_mbuf *m, struct rte_mempool *pool, uint32_
 struct rte_mbuf *
 weir_dgram_copy(struct rte_mbuf *m, struct rte_mempool *pool)
 {
-	const bool plain = weir_dgram_plain(m);
-	uint32_t l2_len = plain ? WIRE_ETH_LEN : (uint32_t)m->l2_len;
-	uint32_t l3_len = plain ? WIRE_IP4_MIN : (uint32_t)m->l3_len;
-	uint32_t payload = plain ? m->pkt_len : (uint32_t)m->tso_segsz;
-	uint32_t type = m->packet_type;
+	const uint32_t hdrs = weir_dgram_hdrs(m);
+	const uint32_t type = m->packet_type;
 	struct rte_mbuf *copy;
+	struct weir_dgram d;
+	uint32_t l2_len, l3_len, usual;
 
+	weir_dgram_look(m, &d);
+	usual = d.family == WEIR_IPV4 ? WIRE_IP4_MIN : WIRE_IP6_LEN;
+	l2_len = hdrs != 0 ? WIRE_ETH_LEN : (uint32_t)m->l2_len;
+	l3_len = hdrs != 0 ? usual : (uint32_t)m->l3_len;
 	weir_dgram_whole(m);
-	copy = weir_mbuf_copy_range(m, pool, 0, l2_len + l3_len + WIRE_UDP_LEN + payload);
+	copy = weir_mbuf_copy_range(m, pool, 0, l2_len + l3_len + WIRE_UDP_LEN + d.len);
 	if (copy != NULL) {
 		copy->ol_flags |= m->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
 		copy->hash = m->hash;
-		if (l3_len == WIRE_IP4_MIN && copy->nb_segs == 1)
-			weir_dgram_make_plain(copy, payload);
+		copy->port = m->port;
+		if (l3_len != usual || copy->nb_segs != 1)
+			weir_dgram_make_odd(copy, d.family, l2_len, l3_len, d.len);
+		else if (d.family == WEIR_IPV4)
+			weir_dgram_make_plain(copy, d.len);
 		else
-			weir_dgram_make_odd(copy, l2_len, l3_len, payload);
+			weir_dgram_make_plain6(copy, d.len);
 	}
-	if (plain)
-		weir_dgram_make_plain(m, payload);
+	if (hdrs != 0)
+		weir_dgram_make(m, type, hdrs, d.len);
 	m->packet_type = type;
 	return copy;
 }

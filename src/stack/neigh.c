@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * COLD: neighbour table, ARP, held datagrams. See neigh.h for the rules and the state picture.
+ * COLD: neighbour table, states, timers. See neigh.h for the rules and the state picture.
  *
- * Lock: `lock` of struct weir_neigh_ctl guards changes of entries, chains and free lists. It is taken
- * on creation, on a change of state and by timers, never by a sender whose neighbour is known. ARP is
+ * Lock: `lock` of struct weir_neigh_ctl guards changes of entries, chains, lists and free lists. It is taken
+ * on creation, on a change of state and by timers, never by a sender whose neighbour is known. Questions are
  * sent after it is given back.
  */
 #include "neigh.h"
@@ -11,17 +11,34 @@
 #include <errno.h>
 #include <string.h>
 
-#include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_pause.h>
 
-#include "batch.h"
-#include "drop.h"
+#include "arp.h"
+#include "fib.h"
 #include "local.h"
 #include "mesh.h"
-#include "route.h"
-#include "sock.h"
-#include "socktab.h"
+#include "ndp.h"
+#include "rcu.h"
+
+/* RFC 4861 10. */
+#define DELAY_FIRST_PROBE_NS (5 * WEIR_NS_PER_S)
+#define MAX_UNICAST_SOLICIT  3
+/* Ages after which an entry that nobody used is forgotten. */
+#define FORGET_FAILED_NS (5 * WEIR_NS_PER_S)
+#define FORGET_STALE_NS  (600 * WEIR_NS_PER_S)
+/* Not asked for, after the second failure in a row: a second, doubled each time. */
+#define BACK_OFF_MAX_S 32u
+/* Entries that one tick looks at, so that a large table does not hold a worker up. */
+#define TICK_ENTRIES 2048
+
+struct class_list {
+	uint32_t oldest, newest; /* index + 1 */
+	uint32_t n;
+	uint32_t limbo; /* of this class, waiting for their grace period */
+	uint32_t max;   /* beyond it the oldest give way; 0: no limit of its own */
+	uint32_t max_limbo;
+};
 
 struct weir_neigh_ctl {
 	atomic_uint lock;
@@ -32,16 +49,23 @@ struct weir_neigh_ctl {
 	uint32_t *limbo; /* FIFO of indexes waiting for their grace period */
 	uint64_t *limbo_token;
 	_Atomic uint32_t *bucket; /* index + 1 */
+	struct class_list list[WEIR_NEIGH_CLASSES];
+	uint32_t spare; /* indexes to have free, or soon free */
+	uint32_t share; /* what a class of unproven ones keeps even when the table is full */
+	uint64_t rng;
+	_Atomic uint32_t tick_at;
+	_Atomic uint32_t reachable_ms[WEIR_ALL_PORTS]; /* as advertised; 0: as configured */
+	_Atomic uint32_t retrans_ms[WEIR_ALL_PORTS];
 };
 
 /* What has to be sent once the lock is free. */
 struct ask {
 	const struct weir_port *port;
 	union weir_ip ip;
+	uint8_t family;
+	bool known; /* mac is; else everybody is asked */
 	uint8_t mac[WIRE_ETH_ALEN];
 };
-
-static const uint8_t mac_all_ones[WIRE_ETH_ALEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 static void
 table_lock(struct weir_neigh_ctl *t)
@@ -82,17 +106,9 @@ set_state(struct weir_neigh *n, const uint8_t *mac, enum weir_neigh_state state)
 }
 
 static bool
-usable(uint64_t word)
+same_mac(uint64_t word, const uint8_t *mac)
 {
-	switch (WEIR_NEIGH_STATE(word)) {
-	case WEIR_NEIGH_REACHABLE:
-	case WEIR_NEIGH_STALE:
-	case WEIR_NEIGH_PROBE:
-	case WEIR_NEIGH_PERMANENT:
-		return true;
-	default:
-		return false;
-	}
+	return word >> 16 == make_word(mac, 0, WEIR_NEIGH_FREE) >> 16;
 }
 
 static uint32_t
@@ -122,21 +138,57 @@ find(const struct weir_stack *stack, uint16_t port, const union weir_ip *ip, uin
 	return 0;
 }
 
-/* Lock held. Indexes whose grace period is over become free. */
+/* ---- shares of the table; lock held ---- */
+
+static void
+list_out(struct weir_stack *stack, uint32_t index)
+{
+	struct weir_neigh *n = &stack->neigh[index];
+	struct class_list *l = &stack->nctl->list[n->class];
+
+	if (n->class == WEIR_NEIGH_UNLISTED)
+		return;
+	*(n->older != 0 ? &stack->neigh[n->older - 1].newer : &l->oldest) = n->newer;
+	*(n->newer != 0 ? &stack->neigh[n->newer - 1].older : &l->newest) = n->older;
+	l->n--;
+}
+
+/* Into a class, as its newest; also a way to say that it has just been used. */
+static void
+list_in(struct weir_stack *stack, uint32_t index, enum weir_neigh_class class)
+{
+	struct weir_neigh *n = &stack->neigh[index];
+	struct class_list *l = &stack->nctl->list[class];
+
+	list_out(stack, index);
+	n->class = (uint8_t) class;
+	if (class == WEIR_NEIGH_UNLISTED)
+		return;
+	n->older = l->newest;
+	n->newer = 0;
+	*(l->newest != 0 ? &stack->neigh[l->newest - 1].newer : &l->oldest) = index + 1;
+	l->newest = index + 1;
+	l->n++;
+}
+
+/* Indexes whose grace period is over become free. */
 static void
 drain_limbo(struct weir_stack *stack)
 {
 	struct weir_neigh_ctl *t = stack->nctl;
 
-	while (t->limbo_n > 0 &&
-	       rte_rcu_qsbr_check(stack->rcu, t->limbo_token[t->limbo_head], false) != 0) {
-		t->free[t->n_free++] = t->limbo[t->limbo_head];
+	while (t->limbo_n > 0 && weir_rcu_passed(stack, t->limbo_token[t->limbo_head])) {
+		uint32_t index = t->limbo[t->limbo_head];
+
+		t->free[t->n_free++] = index;
+		t->list[stack->neigh[index].class].limbo--;
+		stack->neigh[index].class = WEIR_NEIGH_UNLISTED;
 		t->limbo_head = (t->limbo_head + 1) % t->n;
 		t->limbo_n--;
 	}
 }
 
-/* Lock held. Take an entry out of its chain; it may be used again after a grace period. */
+/* Take an entry out of its chain; it may be used again after a grace period. */
 static void
 forget(struct weir_stack *stack, uint32_t index)
 {
@@ -152,24 +204,75 @@ forget(struct weir_stack *stack, uint32_t index)
 			      memory_order_release);
 	/* A new version: copies of the word elsewhere no longer match. */
 	atomic_store(&n->word, ((w + 0x100) & 0xff00) | WEIR_NEIGH_FREE);
+	list_out(stack, index);
+	t->list[n->class].limbo++;
 	t->limbo[tail] = index;
 	t->limbo_token[tail] = rte_rcu_qsbr_start(stack->rcu);
 	t->limbo_n++;
 }
 
-/* Lock held. A new entry in state incomplete, nothing asked yet. Index + 1, 0: table full. */
+/* Proven ones that are looked at for one that is not reachable just now. */
+#define VICTIM_SCAN 64
+
+/* Whom the table can best do without, index + 1; 0: all that is left is permanent. */
+static uint32_t
+victim(const struct weir_stack *stack)
+{
+	const struct weir_neigh_ctl *t = stack->nctl;
+	const struct class_list *asked = &t->list[WEIR_NEIGH_ASKED];
+	const struct class_list *heard = &t->list[WEIR_NEIGH_HEARD];
+	const struct class_list *proven = &t->list[WEIR_NEIGH_PROVEN];
+	uint32_t i = proven->oldest;
+
+	if (asked->n > t->share && asked->n >= heard->n)
+		return asked->oldest;
+	if (heard->n > t->share)
+		return heard->oldest;
+	for (unsigned int k = 0; i != 0 && k < VICTIM_SCAN; k++) {
+		uint64_t w = atomic_load_explicit(&stack->neigh[i - 1].word, memory_order_relaxed);
+
+		if (WEIR_NEIGH_STATE(w) != WEIR_NEIGH_REACHABLE)
+			return i;
+		i = stack->neigh[i - 1].newer;
+	}
+	if (proven->n != 0)
+		return proven->oldest;
+	return heard->n != 0 ? heard->oldest : asked->oldest;
+}
+
+/*
+ * Is there an index for one more of this class? Makes room for those to come: what gives way now is free
+ * after a grace period, so what one burst of strangers can bring in is bounded by what has been made ready.
+ */
+static bool
+make_room(struct weir_stack *stack, enum weir_neigh_class class)
+{
+	struct weir_neigh_ctl *t = stack->nctl;
+	struct class_list *l = &t->list[class];
+	uint32_t gone;
+
+	drain_limbo(stack);
+	if (l->max != 0 && l->n >= l->max) {
+		if (l->limbo >= l->max_limbo || t->n_free == 0)
+			return false;
+		forget(stack, l->oldest - 1);
+	}
+	while (t->n_free + t->limbo_n <= t->spare && (gone = victim(stack)) != 0)
+		forget(stack, gone - 1);
+	return t->n_free != 0;
+}
+
+/* A new entry in state incomplete, nothing asked yet. Index + 1, 0: table full. Lock held. */
 static uint32_t
 create(struct weir_stack *stack, uint16_t port, const union weir_ip *ip, uint8_t family,
-       uint64_t now_ns)
+       enum weir_neigh_class class, uint64_t now_ns)
 {
 	struct weir_neigh_ctl *t = stack->nctl;
 	struct weir_neigh *n;
 	_Atomic uint32_t *head;
 	uint32_t i;
 
-	if (t->n_free == 0)
-		drain_limbo(stack);
-	if (t->n_free == 0)
+	if (!make_room(stack, class))
 		return 0;
 	i = t->free[--t->n_free];
 	n = &stack->neigh[i];
@@ -177,10 +280,13 @@ create(struct weir_stack *stack, uint16_t port, const union weir_ip *ip, uint8_t
 	n->port = port;
 	n->family = family;
 	n->tries = 0;
-	n->deadline_ns = 0;
+	n->failures = 0;
+	n->router = false;
 	n->used_ns = now_ns;
+	atomic_store_explicit(&n->deadline_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&n->waiters, 0, memory_order_relaxed);
 	set_state(n, NULL, WEIR_NEIGH_INCOMPLETE);
+	list_in(stack, i, class);
 	head = &t->bucket[bucket_of(stack, port, ip)];
 	atomic_store_explicit(&n->next, atomic_load_explicit(head, memory_order_relaxed),
 			      memory_order_relaxed);
@@ -199,7 +305,7 @@ weir_neigh_find_or_create(struct weir_lcore *lc, const struct weir_port *port,
 		table_lock(stack->nctl);
 		i = find(stack, port->index, ip, family);
 		if (i == 0)
-			i = create(stack, port->index, ip, family, lc->now_ns);
+			i = create(stack, port->index, ip, family, WEIR_NEIGH_ASKED, lc->now_ns);
 		table_unlock(stack->nctl);
 	}
 	if (i == 0)
@@ -208,69 +314,132 @@ weir_neigh_find_or_create(struct weir_lcore *lc, const struct weir_port *port,
 	return true;
 }
 
-/* ---- ARP out ---- */
+/* ---- states; lock held ---- */
 
 static void
-arp_send(struct weir_lcore *lc, const struct weir_port *port, uint16_t op, wire_be32 spa,
-	 const uint8_t *tha, wire_be32 tpa, const uint8_t *eth_dst)
+set_deadline(struct weir_neigh *n, uint64_t ns)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(lc->stack->pool);
-	struct wire_eth *eth;
-	struct wire_arp *arp;
-
-	if (m == NULL)
-		return; /* asked again at the next deadline */
-	/* Padded to the Ethernet minimum: some virtual wires do not do it. */
-	eth = (struct wire_eth *)rte_pktmbuf_append(m, 60);
-	if (eth == NULL) {
-		weir_mbuf_discard(m);
-		return;
-	}
-	memset(eth, 0, 60);
-	memcpy(eth->dst, eth_dst, WIRE_ETH_ALEN);
-	memcpy(eth->src, port->parse.mac, WIRE_ETH_ALEN);
-	eth->type = WIRE_BE16(WIRE_ETH_ARP);
-	arp = (struct wire_arp *)(eth + 1);
-	arp->htype = WIRE_BE16(1);
-	arp->ptype = WIRE_BE16(WIRE_ETH_IP4);
-	arp->hlen = WIRE_ETH_ALEN;
-	arp->plen = 4;
-	arp->op = WIRE_BE16(op);
-	memcpy(arp->sha, port->parse.mac, WIRE_ETH_ALEN);
-	arp->spa = spa;
-	if (tha != NULL)
-		memcpy(arp->tha, tha, WIRE_ETH_ALEN);
-	arp->tpa = tpa;
-	weir_batch_protocol(lc, port, m);
+	atomic_store_explicit(&n->deadline_ns, ns, memory_order_relaxed);
 }
 
-/* Ask: broadcast while nothing is known, else to the MAC known so far. */
-static void
-send_ask(struct weir_lcore *lc, const struct ask *a)
+static uint64_t
+deadline(const struct weir_neigh *n)
 {
-	static const uint8_t none[WIRE_ETH_ALEN];
-	const struct weir_route *r =
-		weir_route_lookup_on(lc->stack, &a->ip, WEIR_IPV4, a->port->index);
+	return atomic_load_explicit(&n->deadline_ns, memory_order_relaxed);
+}
 
-	if (r == NULL) /* taken to be on the link of a port that the sender asked for */
-		r = weir_route_of_port(lc->stack, a->port->index);
-	if (r == NULL || !r->has_src)
-		return;
-	arp_send(lc, a->port, WIRE_ARP_REQUEST, r->src.v4, NULL, a->ip.v4,
-		 memcmp(a->mac, none, sizeof(none)) == 0 ? mac_all_ones : a->mac);
+static uint64_t
+reachable_ns(const struct weir_stack *stack, uint16_t port)
+{
+	uint32_t ms = atomic_load_explicit(&stack->nctl->reachable_ms[port], memory_order_relaxed);
+
+	return (uint64_t)(ms != 0 ? ms : stack->conf.neigh_reachable_ms) * WEIR_NS_PER_MS;
+}
+
+uint64_t
+weir_neigh_retry_ns(const struct weir_stack *stack, const struct weir_port *port)
+{
+	uint32_t ms =
+		atomic_load_explicit(&stack->nctl->retrans_ms[port->index], memory_order_relaxed);
+
+	return (uint64_t)(ms != 0 ? ms : stack->conf.arp_retry_ms) * WEIR_NS_PER_MS;
+}
+
+void
+weir_neigh_times(struct weir_stack *stack, const struct weir_port *port, uint32_t reachable_ms,
+		 uint32_t retrans_ms)
+{
+	/* An hour and a minute: nobody's router shall make us ask for ever, or never. */
+	if (reachable_ms != 0)
+		atomic_store_explicit(&stack->nctl->reachable_ms[port->index],
+				      RTE_MAX(1000u, RTE_MIN(reachable_ms, 3600000u)),
+				      memory_order_relaxed);
+	if (retrans_ms != 0)
+		atomic_store_explicit(&stack->nctl->retrans_ms[port->index],
+				      RTE_MAX(100u, RTE_MIN(retrans_ms, 60000u)),
+				      memory_order_relaxed);
+}
+
+/* RFC 4861 6.3.2: 0.5 to 1.5 of the base, so that stations do not ask in step. */
+static void
+become_reachable(struct weir_stack *stack, uint32_t index, const uint8_t *mac, uint64_t now_ns)
+{
+	struct weir_neigh *n = &stack->neigh[index];
+	uint64_t base = reachable_ns(stack, n->port);
+	uint64_t r = stack->nctl->rng += UINT64_C(0x9e3779b97f4a7c15);
+
+	r = (r ^ (r >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	set_deadline(n, now_ns + base / 2 + (r >> 11) % (base + 1));
+	n->tries = 0;
+	n->failures = 0;
+	n->used_ns = now_ns;
+	list_in(stack, index, WEIR_NEIGH_PROVEN);
+	set_state(n, mac, WEIR_NEIGH_REACHABLE);
+}
+
+static void
+become_failed(struct weir_stack *stack, uint32_t index, uint64_t now_ns)
+{
+	struct weir_neigh *n = &stack->neigh[index];
+	uint32_t back_off_s = 0;
+
+	if (n->failures < UINT8_MAX)
+		n->failures++;
+	if (n->failures > 1)
+		back_off_s = RTE_MIN(1u << RTE_MIN(n->failures - 2, 16), BACK_OFF_MAX_S);
+	set_deadline(n, now_ns + back_off_s * WEIR_NS_PER_S);
+	n->used_ns = now_ns;
+	list_in(stack, index, WEIR_NEIGH_ASKED);
+	set_state(n, NULL, WEIR_NEIGH_FAILED);
 }
 
 static struct ask
 ask_for(struct weir_lcore *lc, struct weir_neigh *n)
 {
-	struct ask a = {.port = lc->stack->ports[n->port], .ip = n->ip};
+	struct ask a = {.port = lc->stack->ports[n->port], .ip = n->ip, .family = n->family};
 	uint64_t w = atomic_load_explicit(&n->word, memory_order_relaxed);
 
-	if (usable(w))
+	a.known = weir_neigh_usable(w);
+	if (a.known)
 		weir_neigh_mac(w, a.mac);
 	n->tries++;
-	n->deadline_ns = lc->now_ns + (uint64_t)lc->stack->conf.arp_retry_ms * WEIR_NS_PER_MS;
+	set_deadline(n, lc->now_ns + weir_neigh_retry_ns(lc->stack, a.port));
 	return a;
+}
+
+bool
+weir_neigh_source(struct weir_stack *stack, const struct weir_port *port, const union weir_ip *ip,
+		  uint8_t family, union weir_ip *src)
+{
+	int best = -1;
+	uint32_t n;
+	const struct weir_local_addr *a = weir_local_addrs(stack, &n);
+
+	for (; n > 0; n--, a++) {
+		int fit = 0;
+
+		if (a->family != family || a->tentative || a->port != port->index)
+			continue;
+		if (family == WEIR_IPV6 && weir_ip6_is_link_local(&a->ip))
+			fit = 256;
+		else if (weir_ip_in(ip, &a->ip, family, a->bits))
+			fit = 1 + a->bits;
+		if (fit > best) {
+			best = fit;
+			*src = a->ip;
+		}
+	}
+	return best >= 0;
+}
+
+/* Everybody while nothing is known, else the MAC known so far. Lock not held. */
+static void
+send_ask(struct weir_lcore *lc, const struct ask *a)
+{
+	if (a->family == WEIR_IPV4)
+		weir_arp_ask(lc, a->port, &a->ip, a->known ? a->mac : NULL);
+	else
+		weir_ndp_solicit(lc, a->port, &a->ip, a->known ? a->mac : NULL);
 }
 
 enum weir_neigh_use
@@ -291,19 +460,22 @@ weir_neigh_use(struct weir_lcore *lc, const struct weir_port *port, uint32_t ind
 		return WEIR_NEIGH_GONE;
 	}
 	n->used_ns = lc->now_ns;
+	if (n->class == WEIR_NEIGH_PROVEN || n->class == WEIR_NEIGH_HEARD)
+		list_in(stack, index, (enum weir_neigh_class)n->class);
 	switch (WEIR_NEIGH_STATE(*word)) {
-	case WEIR_NEIGH_STALE:
+	case WEIR_NEIGH_STALE: /* perhaps what we send is answered: RFC 4861 7.3.3 */
 		n->tries = 0;
-		set_state(n, NULL, WEIR_NEIGH_PROBE);
-		a = ask_for(lc, n);
-		send = true;
+		set_deadline(n, lc->now_ns + DELAY_FIRST_PROBE_NS);
+		set_state(n, NULL, WEIR_NEIGH_DELAY);
 		break;
 	case WEIR_NEIGH_FAILED:
+		use = WEIR_NEIGH_WAIT;
+		if (lc->now_ns < deadline(n))
+			break;
 		n->tries = 0;
 		set_state(n, NULL, WEIR_NEIGH_INCOMPLETE);
 		a = ask_for(lc, n);
 		send = true;
-		use = WEIR_NEIGH_WAIT;
 		break;
 	case WEIR_NEIGH_INCOMPLETE:
 		if (n->tries == 0) {
@@ -322,200 +494,27 @@ weir_neigh_use(struct weir_lcore *lc, const struct weir_port *port, uint32_t ind
 	return use;
 }
 
-/* ---- held datagrams ---- */
-
-/*
- * Tell the socket that sent it: host unreachable, as if a router had said so (RFC 1122 2.3.2.1), with an own
- * address as the offender. Only one that keeps errors hears of it. COLD.
- */
-static void
-report_failure(struct weir_lcore *lc, const struct weir_port *port, const struct rte_mbuf *m)
-{
-	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
-	const struct wire_ip4 *ip = (const struct wire_ip4 *)(const void *)(p + WIRE_ETH_LEN);
-	const struct wire_udp *udp = (const struct wire_udp *)(const void *)(ip + 1);
-	struct weir_key key = {.family = WEIR_IPV4, .iface = (uint16_t)(port->index + 1)};
-	struct weir_sockerr e = {.err = EHOSTUNREACH, .origin = 2, .type = 3, .code = 1};
-	struct weir_socket *sk;
-	const void *payload;
-
-	if (m->data_len < WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN)
-		return;
-	key.local.v4 = ip->src;
-	key.lport = udp->sport;
-	key.peer.v4 = ip->dst;
-	key.pport = udp->dport;
-	sk = weir_socktab_lookup(lc, &key);
-	if (sk == NULL)
-		return;
-	e.to = weir_addr_v4(WIRE_BE32(ip->dst), WIRE_BE16(udp->dport));
-	e.offender = weir_addr_v4(WIRE_BE32(ip->src), 0);
-	e.len = RTE_MIN((uint32_t)(WIRE_BE16(udp->len) - WIRE_UDP_LEN),
-			(uint32_t)sizeof(e.payload));
-	payload = rte_pktmbuf_read(m, WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN, e.len, e.payload);
-	if (payload == NULL)
-		e.len = 0;
-	else if (payload != e.payload)
-		memcpy(e.payload, payload, e.len);
-	weir_sock_report(sk, &e, false);
-}
-
-static void
-hold_release(struct weir_lcore *lc, struct weir_hold *h, uint64_t word)
-{
-	const struct weir_port *port = lc->stack->ports[h->port];
-	struct rte_mbuf *m = h->head;
-	uint8_t mac[WIRE_ETH_ALEN];
-	unsigned int n = h->n;
-	bool ready = usable(word) && WEIR_NEIGH_VERSION(word) == h->version;
-
-	*h = (struct weir_hold){0};
-	lc->n_holds--;
-	weir_count(&lc->c.tx_held_out, n);
-	if (!ready) {
-		for (const struct rte_mbuf *f = m; f != NULL;
-		     f = weir_meta((struct rte_mbuf *)(uintptr_t)f)->next)
-			report_failure(lc, port, f);
-		weir_drop_list(lc, WEIR_DROP_NEIGH_FAILED, m);
-		return;
-	}
-	weir_neigh_mac(word, mac);
-	while (m != NULL) {
-		struct rte_mbuf *next = weir_meta(m)->next;
-
-		memcpy(rte_pktmbuf_mtod(m, struct wire_eth *)->dst, mac, WIRE_ETH_ALEN);
-		if (weir_batch_room(lc, port) > 0)
-			weir_batch_put(lc, port, m);
-		else
-			weir_drop(lc, WEIR_DROP_TXQ_FULL, m);
-		m = next;
-	}
-}
-
-/* The slot for a neighbour; when all are taken the longest waiting one gives way. */
-static struct weir_hold *
-hold_slot(struct weir_lcore *lc, const struct weir_port *port, uint32_t index, uint8_t version)
-{
-	struct weir_hold *empty = NULL;
-	struct weir_hold *oldest = &lc->holds[0];
-
-	for (unsigned int i = 0; i < WEIR_HOLDS; i++) {
-		struct weir_hold *h = &lc->holds[i];
-
-		if (h->neigh == index + 1 && h->version == version)
-			return h;
-		if (h->neigh == 0 && empty == NULL)
-			empty = h;
-		if (h->since_ns < oldest->since_ns)
-			oldest = h;
-	}
-	if (empty == NULL) {
-		weir_count(&lc->c.tx_held_out, oldest->n);
-		weir_drop_list(lc, WEIR_DROP_HOLD_FULL, oldest->head);
-		lc->n_holds--;
-		empty = oldest;
-	}
-	*empty = (struct weir_hold){.neigh = index + 1,
-				    .port = port->index,
-				    .version = version,
-				    .since_ns = lc->now_ns};
-	lc->n_holds++;
-	return empty;
-}
-
-static void
-hold(struct weir_lcore *lc, const struct weir_port *port, uint32_t index, uint8_t version,
-     struct rte_mbuf *m)
-{
-	struct weir_neigh *n = &lc->stack->neigh[index];
-	struct weir_hold *h = hold_slot(lc, port, index, version);
-	uint64_t word;
-
-	weir_meta(m)->next = NULL;
-	weir_count(&lc->c.tx_held_in, 1);
-	if (h->tail != NULL)
-		weir_meta(h->tail)->next = m;
-	else
-		h->head = m;
-	h->tail = m;
-	if (++h->n > lc->stack->hold_max) {
-		struct rte_mbuf *first = h->head;
-
-		h->head = weir_meta(first)->next;
-		h->n--;
-		weir_count(&lc->c.tx_held_out, 1);
-		weir_drop(lc, WEIR_DROP_HOLD_FULL, first);
-	}
-	/*
-	 * Say that we wait, then look again: whoever resolves the entry stores the word, then takes
-	 * the waiters (both sequentially consistent), so one of the two sees the other.
-	 */
-	atomic_fetch_or(&n->waiters, UINT64_C(1) << lc->slot);
-	word = atomic_load(&n->word);
-	if (WEIR_NEIGH_STATE(word) != WEIR_NEIGH_INCOMPLETE || WEIR_NEIGH_VERSION(word) != version)
-		hold_release(lc, h, word);
-}
-
 void
-weir_neigh_hold(struct weir_lcore *lc, const struct weir_port *port, uint32_t index,
-		struct rte_mbuf *m)
+weir_neigh_confirm(struct weir_lcore *lc, const struct weir_port *port, uint32_t index,
+		   uint64_t word)
 {
-	uint8_t version = WEIR_NEIGH_VERSION(weir_neigh_word(lc->stack, index));
+	struct weir_stack *stack = lc->stack;
+	struct weir_neigh *n = &stack->neigh[index];
+	uint64_t w = weir_neigh_word(stack, index);
+	uint64_t ends = deadline(n);
 
-	if (lc->kind == WEIR_LC_WORKER) {
-		hold(lc, port, index, version, m);
+	/* Half the shortest time is left: fresh enough. */
+	if (WEIR_NEIGH_STATE(w) == WEIR_NEIGH_REACHABLE &&
+	    ends > lc->now_ns + reachable_ns(stack, port->index) / 4)
 		return;
-	}
-	/* No turn of its own in which to look after it: the queue's owner holds it. */
-	m->port = port->index;
-	weir_meta(m)->truesize = index;
-	weir_meta(m)->drops = version;
-	if (weir_mesh_frames(lc, lc->txb[port->index].owner, WEIR_MESH_HOLD, &m, 1) == 0)
-		weir_drop(lc, WEIR_DROP_MESH_FULL_TX, m);
-}
-
-void
-weir_neigh_hold_for(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m)
-{
-	hold(lc, port, weir_meta(m)->truesize, (uint8_t)weir_meta(m)->drops, m);
-}
-
-void
-weir_neigh_changed(struct weir_lcore *lc, uint32_t index)
-{
-	uint64_t word;
-
-	if (index >= lc->stack->nctl->n)
+	if (!weir_neigh_usable(w) || WEIR_NEIGH_STATE(w) == WEIR_NEIGH_PERMANENT)
 		return;
-	word = weir_neigh_word(lc->stack, index);
-	for (unsigned int i = 0; i < WEIR_HOLDS; i++)
-		if (lc->holds[i].neigh == index + 1 &&
-		    (WEIR_NEIGH_STATE(word) != WEIR_NEIGH_INCOMPLETE ||
-		     WEIR_NEIGH_VERSION(word) != lc->holds[i].version))
-			hold_release(lc, &lc->holds[i], word);
-}
-
-void
-weir_neigh_check_holds(struct weir_lcore *lc)
-{
-	for (unsigned int i = 0; i < WEIR_HOLDS && lc->n_holds > 0; i++)
-		if (lc->holds[i].neigh != 0)
-			weir_neigh_changed(lc, lc->holds[i].neigh - 1);
-}
-
-void
-weir_neigh_drop_holds(struct weir_lcore *lc, enum weir_drop reason)
-{
-	for (unsigned int i = 0; i < WEIR_HOLDS; i++) {
-		struct weir_hold *h = &lc->holds[i];
-
-		if (h->neigh == 0)
-			continue;
-		weir_count(&lc->c.tx_held_out, h->n);
-		weir_drop_list(lc, reason, h->head);
-		*h = (struct weir_hold){0};
-	}
-	lc->n_holds = 0;
+	table_lock(stack->nctl);
+	w = atomic_load_explicit(&n->word, memory_order_relaxed);
+	if (weir_neigh_usable(w) && WEIR_NEIGH_STATE(w) != WEIR_NEIGH_PERMANENT &&
+	    WEIR_NEIGH_VERSION(w) == WEIR_NEIGH_VERSION(word) && w >> 16 == word >> 16)
+		become_reachable(stack, index, NULL, lc->now_ns);
+	table_unlock(stack->nctl);
 }
 
 /* Tell everybody who holds datagrams for the entry. No lock held. */
@@ -536,151 +535,167 @@ notify(struct weir_lcore *lc, uint32_t index)
 	}
 }
 
-/* ---- ARP in ---- */
+/* ---- what is heard ---- */
 
-/* Learn or confirm spa is-at sha. */
-static void
-learn(struct weir_lcore *lc, const struct weir_port *port, const union weir_ip *ip,
-      const uint8_t *mac, bool may_create, bool solicited)
+/* Lock held. The entry's new state by RFC 4861 7.2.3 and 7.2.5. False: as before. */
+static bool
+apply(struct weir_stack *stack, uint32_t index, const struct weir_neigh_claim *c, uint64_t now_ns)
+{
+	struct weir_neigh *n = &stack->neigh[index];
+	const uint64_t w = atomic_load_explicit(&n->word, memory_order_relaxed);
+	const enum weir_neigh_state state = WEIR_NEIGH_STATE(w);
+	const bool known = weir_neigh_usable(w);
+	const bool differs = known && c->mac != NULL && !same_mac(w, c->mac);
+	const uint8_t *mac = c->mac;
+
+	if (state == WEIR_NEIGH_PERMANENT || (!known && mac == NULL))
+		return false;
+	if (c->answer && known && differs && !c->override) {
+		if (state != WEIR_NEIGH_REACHABLE)
+			return false;
+		mac = NULL; /* in doubt, no more */
+	} else if (c->answer && c->solicited) {
+		become_reachable(stack, index, mac, now_ns);
+		return true;
+	} else if (known && !differs) {
+		return false;
+	}
+	if (!known)
+		n->used_ns = now_ns;
+	n->tries = 0;
+	n->failures = 0;
+	if (n->class == WEIR_NEIGH_ASKED) {
+		const struct class_list *heard = &stack->nctl->list[WEIR_NEIGH_HEARD];
+
+		if (heard->n >= heard->max)
+			forget(stack, heard->oldest - 1);
+		list_in(stack, index, WEIR_NEIGH_HEARD);
+	}
+	set_state(n, mac, WEIR_NEIGH_STALE);
+	return true;
+}
+
+bool
+weir_neigh_learn(struct weir_lcore *lc, const struct weir_port *port, const union weir_ip *ip,
+		 uint8_t family, const struct weir_neigh_claim *claim)
 {
 	struct weir_stack *stack = lc->stack;
 	bool changed = false;
+	bool no_router = false;
 	uint32_t i;
 
 	table_lock(stack->nctl);
-	i = find(stack, port->index, ip, WEIR_IPV4);
-	if (i == 0 && may_create)
-		i = create(stack, port->index, ip, WEIR_IPV4, lc->now_ns);
+	i = find(stack, port->index, ip, family);
+	if (i == 0 && claim->create && claim->mac != NULL)
+		i = create(stack, port->index, ip, family, WEIR_NEIGH_HEARD, lc->now_ns);
 	if (i != 0) {
 		struct weir_neigh *n = &stack->neigh[i - 1];
-		uint64_t w = atomic_load_explicit(&n->word, memory_order_relaxed);
-		bool known = usable(w);
-		bool same = known && (w >> 16) == (make_word(mac, 0, 0) >> 16);
 
-		if (WEIR_NEIGH_STATE(w) != WEIR_NEIGH_PERMANENT && !(same && !solicited)) {
-			set_state(n, mac, solicited ? WEIR_NEIGH_REACHABLE : WEIR_NEIGH_STALE);
-			n->tries = 0;
-			n->deadline_ns = lc->now_ns +
-					 (uint64_t)stack->conf.neigh_reachable_ms * WEIR_NS_PER_MS;
-			if (!known)
-				n->used_ns = lc->now_ns;
-			changed = true;
+		changed = apply(stack, i - 1, claim, lc->now_ns);
+		if (claim->has_router) {
+			no_router = n->router && !claim->router;
+			n->router = claim->router;
 		}
 	}
 	table_unlock(stack->nctl);
 	if (changed)
 		notify(lc, i - 1);
-}
-
-void
-weir_neigh_arp_input(struct weir_lcore *lc, const struct weir_port *port, struct rte_mbuf *m,
-		     const struct wire_view *v)
-{
-	struct weir_stack *stack = lc->stack;
-	const struct wire_arp *arp = rte_pktmbuf_mtod_offset(m, const struct wire_arp *, v->l2_len);
-	union weir_ip spa = {.w = {0, 0}};
-	union weir_ip tpa = {.w = {0, 0}};
-	const struct weir_local *target;
-	const struct weir_route *r;
-	uint8_t sha[WIRE_ETH_ALEN];
-	bool request = arp->op == WIRE_BE16(WIRE_ARP_REQUEST);
-	bool for_us;
-
-	spa.v4 = arp->spa;
-	tpa.v4 = arp->tpa;
-	memcpy(sha, arp->sha, sizeof(sha));
-	/* RFC 826 leaves these open; none of them can be a host. */
-	if ((!request && arp->op != WIRE_BE16(WIRE_ARP_REPLY)) || (sha[0] & 1) != 0 ||
-	    (sha[0] | sha[1] | sha[2] | sha[3] | sha[4] | sha[5]) == 0 ||
-	    (spa.b[0] & 0xf0) == 0xe0 || spa.v4 == 0xffffffff || spa.b[0] == 127) {
-		weir_drop(lc, WEIR_DROP_ARP_BAD, m);
-		return;
-	}
-	/* Ours means: an address of this port. Another port's address is not at this MAC. */
-	target = weir_local_find(stack, &tpa, WEIR_IPV4);
-	for_us =
-		target != NULL && target->kind == WEIR_LOCAL_UNICAST && target->port == port->index;
-	/* Learn from whom it concerns: on link here, not one of us, not a probe (RFC 5227). */
-	r = weir_route_lookup(stack, &spa, WEIR_IPV4);
-	if (spa.v4 != 0 && r != NULL && r->port == port && !r->has_gateway &&
-	    weir_local4(stack, spa.v4) == WEIR_NOT_LOCAL) {
-		if (for_us)
-			learn(lc, port, &spa, sha, request, !request);
-		else if (spa.v4 == tpa.v4) /* gratuitous: only what we know already */
-			learn(lc, port, &spa, sha, false, false);
-	} else if (for_us && weir_local4(stack, spa.v4) == WEIR_NOT_LOCAL) {
-		/* Not on link here by any route: only whom we have asked here all the same. */
-		learn(lc, port, &spa, sha, false, !request);
-	}
-	if (request && for_us)
-		arp_send(lc, port, WIRE_ARP_REPLY, tpa.v4, sha, spa.v4, sha);
-	weir_consume(lc, WEIR_PROTO_ARP, m);
+	return no_router;
 }
 
 /* ---- timers ---- */
 
-/* Ages after which an entry that nobody used is forgotten. */
-#define FORGET_FAILED_NS (5 * WEIR_NS_PER_S)
-#define FORGET_STALE_NS  (600 * WEIR_NS_PER_S)
+/* What is due of one entry; lock held. */
+struct due {
+	struct ask ask;
+	bool send, failed;
+};
+
+static void
+entry_tick(struct weir_lcore *lc, uint32_t index, struct due *due)
+{
+	struct weir_stack *stack = lc->stack;
+	struct weir_neigh *n = &stack->neigh[index];
+	const uint64_t w = atomic_load_explicit(&n->word, memory_order_relaxed);
+	const uint64_t now = lc->now_ns;
+	uint32_t most = stack->conf.arp_retries;
+
+	switch (WEIR_NEIGH_STATE(w)) {
+	case WEIR_NEIGH_DELAY:
+		if (now < deadline(n))
+			break;
+		n->tries = 0;
+		set_state(n, NULL, WEIR_NEIGH_PROBE);
+		due->ask = ask_for(lc, n);
+		due->send = true;
+		break;
+	case WEIR_NEIGH_PROBE:
+		most = RTE_MIN(most, (uint32_t)MAX_UNICAST_SOLICIT);
+		/* fall through */
+	case WEIR_NEIGH_INCOMPLETE:
+		if (n->tries == 0) { /* created, never asked for */
+			if (now - n->used_ns > FORGET_FAILED_NS)
+				forget(stack, index);
+		} else if (now >= deadline(n)) {
+			if (n->tries < most) {
+				due->ask = ask_for(lc, n);
+				due->send = true;
+			} else {
+				become_failed(stack, index, now);
+				due->failed = true;
+			}
+		}
+		break;
+	case WEIR_NEIGH_REACHABLE:
+		if (now >= deadline(n)) {
+			set_state(n, NULL, WEIR_NEIGH_STALE);
+			n->used_ns = now;
+		}
+		break;
+	case WEIR_NEIGH_STALE:
+		if (now - n->used_ns > FORGET_STALE_NS)
+			forget(stack, index);
+		break;
+	case WEIR_NEIGH_FAILED:
+		if (deadline(n) > n->used_ns && now >= deadline(n)) {
+			/* Senders that know the word look again: they may ask. */
+			n->used_ns = now;
+			set_deadline(n, 0);
+			atomic_store(&n->word, ((w + 0x100) & 0xff00) | WEIR_NEIGH_FAILED);
+		} else if (now >= deadline(n) && now - n->used_ns > FORGET_FAILED_NS) {
+			forget(stack, index);
+		}
+		break;
+	default:
+		break;
+	}
+}
 
 void
 weir_neigh_tick(struct weir_lcore *lc)
 {
 	struct weir_stack *stack = lc->stack;
 	struct weir_neigh_ctl *t = stack->nctl;
-	uint64_t now = lc->now_ns;
+	uint32_t n = RTE_MIN(t->n, (uint32_t)TICK_ENTRIES);
+	uint32_t at = atomic_load_explicit(&t->tick_at, memory_order_relaxed);
 
-	for (uint32_t i = 0; i < t->n; i++) {
-		struct weir_neigh *n = &stack->neigh[i];
-		struct ask a;
-		bool send = false;
-		bool failed = false;
-		bool tight;
+	while (n-- > 0) {
+		const uint32_t i = at;
+		struct due due = {.send = false};
 
-		if (WEIR_NEIGH_STATE(atomic_load_explicit(&n->word, memory_order_relaxed)) ==
-		    WEIR_NEIGH_FREE)
+		at = at + 1 < t->n ? at + 1 : 0;
+		if (WEIR_NEIGH_STATE(atomic_load_explicit(&stack->neigh[i].word,
+							  memory_order_relaxed)) == WEIR_NEIGH_FREE)
 			continue;
 		table_lock(t);
-		tight = t->n_free + t->limbo_n < t->n / 16 + 1;
-		switch (WEIR_NEIGH_STATE(atomic_load_explicit(&n->word, memory_order_relaxed))) {
-		case WEIR_NEIGH_INCOMPLETE:
-		case WEIR_NEIGH_PROBE:
-			if (n->tries == 0) { /* created, never asked for */
-				if (tight || now - n->used_ns > FORGET_FAILED_NS)
-					forget(stack, i);
-			} else if (now >= n->deadline_ns) {
-				if (n->tries < stack->conf.arp_retries) {
-					a = ask_for(lc, n);
-					send = true;
-				} else {
-					set_state(n, NULL, WEIR_NEIGH_FAILED);
-					failed = true;
-				}
-			}
-			break;
-		case WEIR_NEIGH_REACHABLE:
-			if (now >= n->deadline_ns) {
-				set_state(n, NULL, WEIR_NEIGH_STALE);
-				n->used_ns = now;
-			}
-			break;
-		case WEIR_NEIGH_STALE:
-			if (tight || now - n->used_ns > FORGET_STALE_NS)
-				forget(stack, i);
-			break;
-		case WEIR_NEIGH_FAILED:
-			if (tight || now - n->used_ns > FORGET_FAILED_NS)
-				forget(stack, i);
-			break;
-		default:
-			break;
-		}
+		entry_tick(lc, i, &due);
 		table_unlock(t);
-		if (send)
-			send_ask(lc, &a);
-		if (failed)
+		if (due.send)
+			send_ask(lc, &due.ask);
+		if (due.failed)
 			notify(lc, i);
 	}
+	atomic_store_explicit(&t->tick_at, at, memory_order_relaxed);
 }
 
 /* ---- control ---- */
@@ -703,11 +718,15 @@ set(struct weir_stack *stack, const struct weir_port *port, const union weir_ip 
 			forget(stack, i - 1);
 	} else {
 		if (i == 0)
-			i = create(stack, port->index, ip, family, lc->now_ns);
-		if (i == 0)
+			i = create(stack, port->index, ip, family, WEIR_NEIGH_UNLISTED, lc->now_ns);
+		if (i == 0) {
 			ret = -ENOSPC;
-		else
+		} else {
+			list_in(stack, i - 1,
+				state == WEIR_NEIGH_PERMANENT ? WEIR_NEIGH_UNLISTED
+							      : WEIR_NEIGH_PROVEN);
 			set_state(&stack->neigh[i - 1], mac, state);
+		}
 	}
 	table_unlock(stack->nctl);
 	if (ret == 0)
@@ -732,6 +751,7 @@ weir_neigh_restore(struct weir_stack *stack, const struct weir_port *port, const
 		break;
 	case WEIR_NEIGH_REACHABLE:
 	case WEIR_NEIGH_STALE:
+	case WEIR_NEIGH_DELAY:
 	case WEIR_NEIGH_PROBE:
 		(void)set(stack, port, ip, family, mac, WEIR_NEIGH_STALE);
 		break;
@@ -772,6 +792,17 @@ weir_neigh_get(struct weir_stack *stack, uint16_t port, const union weir_ip *ip,
 	return state;
 }
 
+uint32_t
+weir_neigh_count(struct weir_stack *stack, enum weir_neigh_class class)
+{
+	uint32_t n;
+
+	table_lock(stack->nctl);
+	n = stack->nctl->list[class].n;
+	table_unlock(stack->nctl);
+	return n;
+}
+
 int
 weir_neigh_init(struct weir_stack *stack)
 {
@@ -786,6 +817,13 @@ weir_neigh_init(struct weir_stack *stack)
 		return -ENOMEM;
 	t->n = n;
 	t->mask = buckets - 1;
+	t->spare = n / 16;
+	t->share = n / 16;
+	t->list[WEIR_NEIGH_ASKED].max = RTE_MAX(n * 3 / 8, 1u);
+	t->list[WEIR_NEIGH_ASKED].max_limbo = RTE_MAX(n / 8, 1u);
+	t->list[WEIR_NEIGH_HEARD].max = RTE_MAX(n * 3 / 16, 1u);
+	t->list[WEIR_NEIGH_HEARD].max_limbo = RTE_MAX(n / 16, 1u);
+	t->rng = stack->hash_key[0] ^ stack->hash_key[3];
 	t->free = rte_zmalloc("weir_neigh", n * sizeof(*t->free), 0);
 	t->limbo = rte_zmalloc("weir_neigh", n * sizeof(*t->limbo), 0);
 	t->limbo_token = rte_zmalloc("weir_neigh", n * sizeof(*t->limbo_token), 0);

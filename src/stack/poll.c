@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_ethdev.h>
 #include <rte_pause.h>
@@ -17,9 +18,14 @@
 #include "control_state.h"
 #include "drop.h"
 #include "hint.h"
+#include "local.h"
 #include "mbuf.h"
+#include "mcast.h"
 #include "mesh.h"
+#include "ndp.h"
 #include "neigh.h"
+#include "pmtu.h"
+#include "reasm.h"
 #include "rx.h"
 
 #define HOUSE_NS                WEIR_NS_PER_MS
@@ -109,21 +115,54 @@ weir_poll_mesh(struct weir_lcore *lc)
 /* Errors that a loop-back frame causes come back the same way: rounds enough for that, not for a storm. */
 #define LOOPBACK_ROUNDS 8
 
-/* By which port is a looped-back frame received? A copy of what went to a group: by the one it left by. */
-static inline unsigned int
-looped_port(const struct rte_mbuf *m)
+/* An IPv6 frame to a link-local address of ours is received by the port that has it, which is its scope. COLD. */
+static __rte_noinline unsigned int
+scope_of(struct weir_lcore *lc, const struct rte_mbuf *m)
 {
-	return (*rte_pktmbuf_mtod(m, const uint8_t *) & 1) != 0 ? m->port : WEIR_PORT_LOOPBACK;
+	const struct weir_local *l;
+	union weir_ip dst;
+
+	memcpy(&dst,
+	       rte_pktmbuf_mtod_offset(m, const uint8_t *,
+				       WIRE_ETH_LEN + offsetof(struct wire_ip6, dst)),
+	       sizeof(dst));
+	l = weir_local_find(lc->stack, &dst, WEIR_IPV6);
+	return l != NULL ? l->port : WEIR_PORT_LOOPBACK;
 }
 
-/* Copies of what was sent to groups: as from that port, but with an address of ours as the source. COLD. */
+/* By which port is a looped-back frame received? A copy of what went to a group: by the one it left by. */
+static inline unsigned int
+looped_port(struct weir_lcore *lc, const struct rte_mbuf *m)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+	const struct wire_ip6 *ip = (const void *)(p + WIRE_ETH_LEN);
+
+	if (unlikely((*p & 1) != 0))
+		return m->port;
+	if (((const struct wire_eth *)(const void *)p)->type == WIRE_BE16(WIRE_ETH_IP6) &&
+	    unlikely(ip->dst[0] == 0xfe && (ip->dst[1] & 0xc0) == 0x80))
+		return scope_of(lc, m);
+	return WEIR_PORT_LOOPBACK;
+}
+
+/* As from that port, but with an address of ours as the source, and no MAC that means anything. COLD. */
 static __rte_noinline void
 receive_copies(struct weir_lcore *lc, unsigned int from, struct rte_mbuf **m, unsigned int n)
 {
-	struct weir_port port = *lc->stack->ports[from];
+	const struct weir_port *of = lc->stack->ports[from];
+	struct weir_port port;
 
+	if (of == NULL || of->dead) {
+		weir_drop_bulk(lc, WEIR_DROP_PORT_GONE_RX, m, n);
+		return;
+	}
+	port = *of;
 	port.parse.loopback = true;
+	port.parse.promiscuous_ok = true;
+	port.parse.max_frame = 0;
+	port.vlan_strip = false;
 	weir_rx_burst(lc, &port, m, n, true);
+	lc->rx_last[from].gen = 0; /* nothing from the wire follows these */
 }
 
 unsigned int
@@ -147,10 +186,10 @@ weir_poll_loopback(struct weir_lcore *lc)
 			weir_count(&lc->pc[WEIR_PORT_LOOPBACK].rx_bytes, m[i]->pkt_len);
 		}
 		for (unsigned int i = 0, end; i < n; i = end) {
-			unsigned int from = looped_port(m[i]);
+			unsigned int from = looped_port(lc, m[i]);
 
 			end = i + 1;
-			while (end < n && looped_port(m[end]) == from)
+			while (end < n && looped_port(lc, m[end]) == from)
 				end++;
 			if (likely(from == WEIR_PORT_LOOPBACK))
 				weir_rx_burst(lc, lo, m + i, end - i, true);
@@ -202,11 +241,16 @@ house_keeping(struct weir_lcore *lc)
 	lc->house_ns = lc->now_ns + HOUSE_NS;
 	if (lc->n_holds > 0)
 		weir_neigh_check_holds(lc);
+	if (lc->reasm != NULL)
+		weir_reasm_tick(lc);
 	/* Whoever sees it due first takes the tick; hot-ok: once per tick */
 	if (lc->now_ns >= due && atomic_compare_exchange_strong(&stack->tick_ns, &due,
 								lc->now_ns + WEIR_NEIGH_TICK_NS)) {
 		weir_neigh_tick(lc);
-		weir_ctl_try_reclaim(stack);
+		weir_ndp_tick(lc);
+		weir_mcast_tick(lc);
+		weir_pmtu_tick(stack, lc->now_ns);
+		weir_ctl_tick(stack, lc->now_ns);
 		weir_hint(stack, lc->now_ns);
 	}
 }

@@ -14,7 +14,9 @@
 #include <rte_ether.h>
 #include <rte_malloc.h>
 
+#include "batch.h"
 #include "log.h"
+#include "rcu.h"
 
 #define DEFAULT_DESC 1024
 #define MTU_MIN      576 /* RFC 1122 3.3.2: what every host must be able to receive */
@@ -56,6 +58,106 @@ check_range(const char *key, unsigned int value, unsigned int lo, unsigned int h
 			      device, lo, hi);
 }
 
+/* What is about the host and not about the device. */
+static int
+check_host_side(const struct weir_port_conf *conf, const char *origin, struct weir_error *err)
+{
+	const char *at = origin != NULL ? origin : "";
+	const char *sep = origin != NULL ? ": " : "";
+
+	if (conf->dad > 10 || conf->dad4 > 10)
+		return weir_error_set(err, -EINVAL, "%s%s%s: %u: allowed are 0 to 10", at, sep,
+				      conf->dad > 10 ? "dad" : "dad4",
+				      conf->dad > 10 ? conf->dad : conf->dad4);
+	if (conf->rp_filter > WEIR_RP_STRICT)
+		return weir_error_set(err, -EINVAL,
+				      "%s%srp_filter: %u: allowed are 0 (off), 1 (loose), 2 "
+				      "(strict)",
+				      at, sep, conf->rp_filter);
+	return 0;
+}
+
+static void
+take_host_side(struct weir_port *port, const struct weir_port_conf *conf)
+{
+	port->dad = (uint8_t)conf->dad;
+	port->dad4 = (uint8_t)conf->dad4;
+	port->no_link_local = conf->no_link_local;
+	port->rp_filter = (uint8_t)conf->rp_filter;
+	port->accept_ra = conf->accept_ra;
+	port->accept_redirects = conf->accept_redirects;
+}
+
+static void
+enter(struct weir_stack *stack, struct weir_port *port, unsigned int index)
+{
+	port->index = (uint16_t)index;
+	port->link_up = true;
+	/* Not in use before all of it is there: weir_ctl_port_add(). */
+	port->dead = atomic_load(&stack->running);
+	__atomic_store_n(&stack->ports[index], port, __ATOMIC_RELEASE);
+	if (stack->n_ports <= index)
+		stack->n_ports = (uint16_t)(index + 1);
+}
+
+/* A VLAN of an ethdev that is a port already. */
+static int
+attach_vlan(struct weir_stack *stack, const struct weir_port_conf *conf, struct weir_port *parent,
+	    const char *origin, struct weir_error *err)
+{
+	const char *at = origin != NULL ? origin : "";
+	const char *sep = origin != NULL ? ": " : "";
+	struct weir_port *port;
+	uint8_t *map;
+	unsigned int index;
+	int ret = check_host_side(conf, origin, err);
+
+	if (ret != 0)
+		return ret;
+	if (parent == NULL)
+		return weir_error_set(err, -ENODEV,
+				      "%s%svlan: %u: device %s has to be a port itself first", at,
+				      sep, conf->vlan, conf->device);
+	if (conf->rx_queues != 0 || conf->tx_queues != 0 || conf->rx_desc != 0 ||
+	    conf->tx_desc != 0 || conf->no_offload || conf->promiscuous || conf->app_managed)
+		return weir_error_set(err, -EINVAL,
+				      "%s%svlan: %u: queues, descriptors, offloads and promiscuous "
+				      "are those of port %u",
+				      at, sep, conf->vlan, parent->index);
+	ret = check_range("mtu", conf->mtu, MTU_MIN,
+			  parent->want_mtu != 0 ? parent->want_mtu : UINT16_MAX, origin,
+			  conf->device, err);
+	if (ret != 0)
+		return ret;
+	for (index = 0; index < WEIR_MAX_PORTS && stack->ports[index] != NULL; index++)
+		;
+	if (index == WEIR_MAX_PORTS)
+		return weir_error_set(err, -ENOSPC, "%s%svlan: %u: at most %d ports", at, sep,
+				      conf->vlan, WEIR_MAX_PORTS);
+	map = parent->vlan_port != NULL ? parent->vlan_port
+					: rte_zmalloc("weir_vlan_port", 4096, WEIR_CACHE_LINE);
+	port = rte_zmalloc("weir_port", sizeof(*port), WEIR_CACHE_LINE);
+	if (port == NULL || map == NULL) {
+		rte_free(port);
+		if (map != parent->vlan_port)
+			rte_free(map);
+		return weir_error_set(err, -ENOMEM, "%s%svlan: %u: out of memory", at, sep,
+				      conf->vlan);
+	}
+	/* Workers may be reading: the map before what is in it. */
+	__atomic_store_n(&parent->vlan_port, map, __ATOMIC_RELEASE);
+	take_host_side(port, conf);
+	port->parent = parent->index;
+	port->vlan = (uint16_t)conf->vlan;
+	port->ethdev = parent->ethdev;
+	port->app_managed = parent->app_managed;
+	port->want_mtu = (uint16_t)conf->mtu;
+	snprintf(port->device, sizeof(port->device), "%.50s.%u", parent->device, conf->vlan);
+	enter(stack, port, index);
+	__atomic_store_n(&map[conf->vlan], (uint8_t)(index + 1), __ATOMIC_RELEASE);
+	return (int)index;
+}
+
 int
 weir_port_attach(struct weir_stack *stack, const struct weir_port_conf *conf, const char *origin,
 		 struct weir_error *err)
@@ -64,6 +166,7 @@ weir_port_attach(struct weir_stack *stack, const struct weir_port_conf *conf, co
 	const char *sep = origin != NULL ? ": " : "";
 	struct rte_eth_dev_info info;
 	struct rte_eth_stats stats;
+	struct weir_port *parent = NULL;
 	struct weir_port *port;
 	unsigned int index;
 	unsigned int mtu_hi;
@@ -78,10 +181,20 @@ weir_port_attach(struct weir_stack *stack, const struct weir_port_conf *conf, co
 				      "%s%sdevice: %s: no such ethdev (is its --vdev or -a option "
 				      "given to EAL?)",
 				      at, sep, conf->device);
-	for (index = 0; index < WEIR_MAX_PORTS; index++)
-		if (stack->ports[index] != NULL && stack->ports[index]->ethdev == id)
+	if (conf->vlan > 4094)
+		return weir_error_set(err, -EINVAL, "%s%svlan: %u: allowed are 1 to 4094, or 0", at,
+				      sep, conf->vlan);
+	for (index = 0; index < WEIR_MAX_PORTS; index++) {
+		if (stack->ports[index] == NULL || stack->ports[index]->ethdev != id)
+			continue;
+		if (stack->ports[index]->vlan == conf->vlan)
 			return weir_error_set(err, -EEXIST, "%s%sdevice: %s: is port %u already",
 					      at, sep, conf->device, index);
+		if (stack->ports[index]->vlan == 0)
+			parent = stack->ports[index];
+	}
+	if (conf->vlan != 0)
+		return attach_vlan(stack, conf, parent, origin, err);
 	for (index = 0; index < WEIR_MAX_PORTS && stack->ports[index] != NULL; index++)
 		;
 	if (index == WEIR_MAX_PORTS)
@@ -108,6 +221,9 @@ weir_port_attach(struct weir_stack *stack, const struct weir_port_conf *conf, co
 				  info.tx_desc_lim.nb_max, origin, conf->device, err);
 	if (ret != 0)
 		return ret;
+	ret = check_host_side(conf, origin, err);
+	if (ret != 0)
+		return ret;
 	if (conf->rx_queues > stack->n_workers || conf->tx_queues > stack->n_workers)
 		return weir_error_set(
 			err, -EINVAL, "%s%s%s: %u: at most one queue per worker, there are %u", at,
@@ -123,13 +239,12 @@ weir_port_attach(struct weir_stack *stack, const struct weir_port_conf *conf, co
 	if (port == NULL)
 		return weir_error_set(err, -ENOMEM, "%s%sdevice: %s: out of memory", at, sep,
 				      conf->device);
-	port->index = (uint16_t)index;
 	port->parent = (uint16_t)index;
-	port->link_up = true;
 	port->ethdev = id;
 	port->app_managed = conf->app_managed;
 	port->app_rx_offloads = conf->app_rx_offloads;
 	port->app_tx_offloads = conf->app_tx_offloads;
+	take_host_side(port, conf);
 	port->no_offload = conf->no_offload;
 	port->promiscuous = conf->promiscuous;
 	port->want_rxq = (uint16_t)conf->rx_queues;
@@ -143,17 +258,23 @@ weir_port_attach(struct weir_stack *stack, const struct weir_port_conf *conf, co
 		port->nic_errors0 = stats.ierrors;
 		port->nic_nombuf0 = stats.rx_nombuf;
 	}
-	stack->ports[index] = port;
-	if (stack->n_ports <= index)
-		stack->n_ports = (uint16_t)(index + 1);
+	enter(stack, port, index);
 	return (int)index;
 }
 
 void
 weir_port_release(struct weir_stack *stack, unsigned int index)
 {
-	rte_free(stack->ports[index]);
-	stack->ports[index] = NULL;
+	struct weir_port *port = stack->ports[index];
+
+	if (port->vlan != 0)
+		__atomic_store_n(&stack->ports[port->parent]->vlan_port[port->vlan], 0,
+				 __ATOMIC_RELAXED);
+	/* Out of sight first: a tick may be looking at all ports. */
+	__atomic_store_n(&stack->ports[index], NULL, __ATOMIC_RELEASE);
+	if (port->vlan_port != NULL)
+		weir_rcu_free(stack, port->vlan_port);
+	weir_rcu_free(stack, port);
 	while (stack->n_ports > 0 && stack->ports[stack->n_ports - 1] == NULL)
 		stack->n_ports--;
 }
@@ -161,9 +282,16 @@ weir_port_release(struct weir_stack *stack, unsigned int index)
 int
 weir_port_plan(struct weir_stack *stack, struct weir_port *port, struct weir_error *err)
 {
+	const struct weir_port *parent = stack->ports[port->parent];
 	struct rte_eth_dev_info info;
-	int ret = rte_eth_dev_info_get(port->ethdev, &info);
+	int ret;
 
+	if (port != parent) {
+		port->n_rxq = parent->n_rxq;
+		port->n_txq = parent->n_txq;
+		return 0;
+	}
+	ret = rte_eth_dev_info_get(port->ethdev, &info);
 	if (ret != 0)
 		return weir_error_set(err, ret, "%s: no information: %s", port->device,
 				      rte_strerror(-ret));
@@ -204,10 +332,19 @@ choose_offloads(struct weir_port *port, const struct rte_eth_dev_info *info,
 	port->rx_csum = !port->no_offload && (info->rx_offload_capa & rx_csum) == rx_csum;
 	port->tx_csum = !port->no_offload && (info->tx_offload_capa & tx_csum) == tx_csum;
 	port->tx_multi_seg = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+	/* Where there are no VLANs, tagged frames are refused: then as they are. */
+	port->vlan_strip = port->vlan_port != NULL && !port->no_offload &&
+			   (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0;
+	port->vlan_insert = port->vlan_port != NULL && !port->no_offload &&
+			    (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_VLAN_INSERT) != 0;
 	conf->rxmode.offloads = port->rx_csum ? rx_csum : 0;
 	conf->txmode.offloads = port->tx_csum ? tx_csum : 0;
 	if (port->tx_multi_seg)
 		conf->txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	if (port->vlan_strip)
+		conf->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
+	if (port->vlan_insert)
+		conf->txmode.offloads |= RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
 	if (frame_max > data_room && (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) != 0)
 		conf->rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SCATTER;
 	conf->rx_adv_conf.rss_conf.rss_hf =
@@ -252,7 +389,7 @@ configure(struct weir_stack *stack, struct weir_port *port, struct weir_error *e
 		mtu = port->want_mtu;
 	else if (rte_eth_dev_get_mtu(port->ethdev, &mtu) != 0 || mtu == 0)
 		mtu = RTE_ETHER_MTU;
-	frame_max = (uint32_t)mtu + WIRE_ETH_LEN;
+	frame_max = (uint32_t)mtu + WIRE_ETH_LEN + (port->vlan_port != NULL ? WIRE_VLAN_LEN : 0);
 	conf.rxmode.mtu = mtu;
 	choose_offloads(port, &info, &conf, frame_max, stack->conf.data_room);
 	if (frame_max > stack->conf.data_room &&
@@ -318,7 +455,31 @@ inspect(struct weir_port *port, struct weir_error *err)
 	port->rx_csum = !port->no_offload && (port->app_rx_offloads & rx_csum) == rx_csum;
 	port->tx_csum = !port->no_offload && (port->app_tx_offloads & tx_csum) == tx_csum;
 	port->tx_multi_seg = (port->app_tx_offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+	port->vlan_strip =
+		!port->no_offload && (port->app_rx_offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0;
+	port->vlan_insert =
+		!port->no_offload && (port->app_tx_offloads & RTE_ETH_TX_OFFLOAD_VLAN_INSERT) != 0;
 	port->rss = port->n_rxq > 1;
+	return 0;
+}
+
+/* A VLAN has nothing of its own to start. */
+static int
+start_vlan(const struct weir_port *parent, struct weir_port *port, struct weir_error *err)
+{
+	if (port->want_mtu > parent->mtu)
+		return weir_error_set(err, -EINVAL, "%s: mtu: %u: %s carries %u", port->device,
+				      port->want_mtu, parent->device, parent->mtu);
+	port->mtu = port->want_mtu != 0 ? port->want_mtu : parent->mtu;
+	port->parse = parent->parse;
+	port->parse.max_frame = (uint32_t)port->mtu + WIRE_ETH_LEN;
+	port->rx_csum = parent->rx_csum;
+	port->tx_csum = parent->tx_csum;
+	port->tx_multi_seg = parent->tx_multi_seg;
+	port->vlan_strip = parent->vlan_strip;
+	port->vlan_insert = parent->vlan_insert;
+	port->rss = parent->rss;
+	port->started = true;
 	return 0;
 }
 
@@ -327,6 +488,9 @@ weir_port_start(struct weir_stack *stack, struct weir_port *port, struct weir_er
 {
 	struct rte_ether_addr mac;
 	int ret;
+
+	if (port->parent != port->index)
+		return start_vlan(stack->ports[port->parent], port, err);
 
 	ret = port->app_managed ? inspect(port, err) : configure(stack, port, err);
 	if (ret != 0)
@@ -355,7 +519,31 @@ weir_port_start(struct weir_stack *stack, struct weir_port *port, struct weir_er
 	else if (port->parse.mac[0] == 0)
 		rte_eth_random_addr(port->parse.mac);
 	port->parse.max_frame = (uint32_t)port->mtu + WIRE_ETH_LEN;
+	port->started = true;
 	return 0;
+}
+
+void
+weir_port_assign(struct weir_lcore *lc, struct weir_port *port)
+{
+	struct weir_txb *b = &lc->txb[port->index];
+	uint16_t queue = (uint16_t)(lc->slot % port->n_txq);
+
+	weir_batch_port_back(lc, port->index);
+	b->ethdev = port->ethdev;
+	b->queue = queue;
+	b->port = port->index;
+	b->owner = queue; /* worker q owns queue q */
+	b->self = lc->slot == queue;
+	b->prepare = port->tx_csum;
+	b->vlan = port->vlan;
+	b->vlan_insert = port->vlan_insert;
+	/* A VLAN's frames arrive in the queues of the port that has the device. */
+	if (port->parent != port->index || lc->kind != WEIR_LC_WORKER)
+		return;
+	for (uint16_t q = 0; q < port->n_rxq; q++)
+		if (q % lc->stack->n_workers == lc->worker)
+			lc->rxq[lc->n_rxq++] = (struct weir_rxq){port->ethdev, q, port};
 }
 
 void
@@ -365,16 +553,19 @@ weir_port_stop(struct weir_port *port)
 
 	if (!port->started)
 		return;
+	port->started = false;
+	if (port->app_managed || port->parent != port->index)
+		return; /* it is not ours to stop, or the parent's */
 	ret = rte_eth_dev_stop(port->ethdev);
 	if (ret != 0)
 		WEIR_LOG(WARNING, "%s: dev_stop failed: %s", port->device, rte_strerror(-ret));
-	port->started = false;
 }
 
 void
 weir_port_close(struct weir_port *port)
 {
-	if (port->app_managed || !rte_eth_dev_is_valid_port(port->ethdev))
+	if (port->app_managed || port->parent != port->index ||
+	    !rte_eth_dev_is_valid_port(port->ethdev))
 		return;
 	WEIR_LOG(INFO, "%s: closed: it keeps buffers although it is stopped", port->device);
 	rte_eth_dev_close(port->ethdev);

@@ -46,7 +46,7 @@ weir_rcu_defer(struct weir_stack *stack, weir_rcu_fn fn, void *obj)
 		atomic_store_explicit(&l->pending, (uint32_t)l->n, memory_order_relaxed);
 		return;
 	}
-	while (rte_rcu_qsbr_check(stack->rcu, token, false) == 0) {
+	while (!weir_rcu_passed(stack, token)) {
 		/*
 		 * No turn may be taken here, it could ask for the lock that is held. Between turns a
 		 * worker holds on to nothing, so it may say so itself.
@@ -80,7 +80,7 @@ weir_rcu_reclaim(struct weir_stack *stack, bool all)
 	while (done < l->n) {
 		struct weir_rcu_item *it = &l->item[done];
 
-		if (!all && rte_rcu_qsbr_check(stack->rcu, it->token, false) == 0)
+		if (!all && !weir_rcu_passed(stack, it->token))
 			break;
 		done++;
 		it->fn(stack, it->obj);

@@ -24,6 +24,17 @@ void weir_rcu_free(struct weir_stack *stack, void *obj);
 /* Do what is due; with `all` (no lcore is attached any more) everything. Returns what is left. */
 unsigned int weir_rcu_reclaim(struct weir_stack *stack, bool all);
 
+/*
+ * Has every lcore passed a quiescent state since the token was drawn? Any thread, without the lock. Not
+ * rte_rcu_qsbr_check(): that one first reads acked_token and num_threads with plain loads, while other threads
+ * store them, and takes the former's word without acquiring what came before it.
+ */
+static inline bool
+weir_rcu_passed(const struct weir_stack *stack, uint64_t token)
+{
+	return __rte_rcu_qsbr_check_selective(stack->rcu, token, false) != 0;
+}
+
 /* Objects waiting, without the lock: is a reclaim worth the lock? */
 bool weir_rcu_pending(const struct weir_stack *stack);
 

@@ -22,8 +22,10 @@
  */
 struct weir_names {
 	union weir_ip bound;   /* local address, zero: any */
-	struct weir_addr peer; /* family 0: not connected */
+	struct weir_addr peer; /* family 0: not connected; never IPv4-mapped: then it is IPv4 */
+	uint32_t scope;        /* of a link-local `bound`: weir port index + 1; else 0 */
 	uint16_t lport;        /* network order, 0: unbound */
+	uint8_t family;        /* of `bound`; an IPv6 socket bound to an IPv4 address: IPv4 */
 	bool group; /* bound to a broadcast or multicast address: a filter, not a source */
 };
 static_assert(sizeof(struct weir_names) <= WEIR_CACHE_LINE, "one line");
@@ -36,7 +38,9 @@ struct weir_txopt {
 	_Atomic uint8_t ttl, tos;
 	_Atomic uint8_t mcast_ttl;
 	_Atomic uint8_t pmtud; /* enum weir_pmtud */
-	_Atomic bool plain; /* nothing below but broadcast, segment: the route's template holds */
+	_Atomic bool
+		plain; /* IPv4: nothing below but broadcast, segment: the route's template holds */
+	_Atomic bool plain6; /* IPv6: nothing of weir_tx6opt, and no interface */
 	_Atomic bool broadcast;
 	_Atomic bool no_check;
 	_Atomic bool mcast_loop;
@@ -44,13 +48,32 @@ struct weir_txopt {
 	_Atomic int16_t mcast_port; /* -1: by route */
 };
 
+/* The same for datagrams over IPv6, looked at when plain6 is false. */
+struct weir_tx6opt {
+	_Atomic int16_t hops; /* -1: what the port's routers advertise, else 64 */
+	_Atomic uint8_t tclass;
+	_Atomic uint8_t mcast_hops;
+	_Atomic uint8_t pmtud; /* enum weir_pmtud */
+	_Atomic bool dontfrag; /* -EMSGSIZE instead of fragments of our making */
+	_Atomic bool mcast_loop;
+	_Atomic bool no_check;       /* RFC 6935: UDP checksum 0 */
+	_Atomic uint32_t flow_label; /* host order, 20 bits */
+	_Atomic int16_t mcast_port;  /* -1: by route */
+};
+
 struct weir_errq; /* errq.h */
 
-/* Multicast groups that a socket has joined. Immutable once published. */
+/* A multicast group that a socket has joined on a port: what it wants to hear of it (RFC 3376 2). */
 struct weir_member {
-	struct weir_addr group, source; /* source's family WEIR_UNSPEC: all */
+	struct weir_addr group;
 	uint16_t port;
+	bool include; /* the sources are those wanted; else those not wanted */
+	bool fixed;   /* it has named sources one by one: it cannot change from one to the other */
+	uint16_t n_sources;
+	const union weir_ip *source; /* in the same memory, behind all members */
 };
+
+/* All that a socket has joined. Immutable once published. */
 struct weir_members {
 	unsigned int n;
 	struct weir_member member[];
@@ -80,7 +103,8 @@ struct weir_socket {
 	_Atomic int16_t bind_port; /* weir port index, -1: any */
 	uint8_t family;
 	_Atomic uint8_t shut; /* enum weir_shutdown */
-	_Atomic bool gro, mcast_all, recverr, reuseaddr, reuseport, freebind;
+	_Atomic bool gro, mcast_all, mcast_all6, recverr, recverr6, reuseaddr, reuseport, freebind;
+	_Atomic bool v6only;   /* an IPv6 socket that has nothing to do with IPv4 */
 	bool stable;           /* control only */
 	_Atomic int16_t lcore; /* preferred worker, -1 */
 	/* Written when an error comes. Positive errno. */
@@ -101,6 +125,7 @@ struct weir_socket {
 	_Atomic int32_t peek_off; /* -1: off; reader's */
 	_Atomic uint32_t
 		peek_empties; /* empty datagrams at that offset that have been shown; reader's */
+	struct weir_tx6opt tx6;
 
 	alignas(WEIR_CACHE_LINE) struct weir_waiting wait;
 	struct weir_errq *_Atomic errq;       /* made with the first WEIR_OPT_RECVERR */
@@ -108,8 +133,9 @@ struct weir_socket {
 
 	/* Control lock. */
 	alignas(WEIR_CACHE_LINE) struct weir_sockent *ent; /* place in the socket table */
-	struct weir_socket *port_next, **port_prev;        /* others bound to the same port */
-	struct weir_socket *close_next, **close_prev;      /* others closed and not yet reclaimed */
+	struct weir_sockent *ent4; /* the other one, for IPv4, of an IPv6 socket bound to :: */
+	struct weir_socket *port_next, **port_prev;   /* others bound to the same port */
+	struct weir_socket *close_next, **close_prev; /* others closed and not yet reclaimed */
 	bool port_explicit, addr_explicit;
 };
 static_assert(offsetof(struct weir_socket, rq) == WEIR_CACHE_LINE, "one line for senders");
@@ -127,6 +153,32 @@ static inline bool
 weir_names_connected(const struct weir_names *n)
 {
 	return n->peer.family != WEIR_UNSPEC;
+}
+
+/*
+ * Does sk, by its own joining, want what src sends to a group, from the port (index)? 1, 0; -1: it has not joined,
+ * mcast_all(6) decides. As Linux, joining an IPv6 group on one port is enough for all. RCU reader.
+ */
+static inline int
+weir_sock_wants(const struct weir_socket *sk, unsigned int port, const union weir_ip *group,
+		const union weir_ip *src, uint8_t family)
+{
+	const struct weir_members *m =
+		atomic_load_explicit((struct weir_members * _Atomic *)(uintptr_t)&sk->members,
+				     memory_order_acquire);
+
+	for (unsigned int i = 0; m != NULL && i < m->n; i++) {
+		const struct weir_member *x = &m->member[i];
+
+		if (x->group.family != family || x->group.ip.w[0] != group->w[0] ||
+		    x->group.ip.w[1] != group->w[1] || (x->port != port && family == WEIR_IPV4))
+			continue;
+		for (unsigned int k = 0; k < x->n_sources; k++)
+			if (x->source[k].w[0] == src->w[0] && x->source[k].w[1] == src->w[1])
+				return x->include;
+		return !x->include;
+	}
+	return -1;
 }
 
 /* Give an unbound socket an ephemeral port, before its first send. Takes the control lock. -EAGAIN. */

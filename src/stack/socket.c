@@ -54,7 +54,7 @@ weir_socket_open(struct weir_stack *stack, const struct weir_socket_conf *conf,
 	}
 	if (conf->size != sizeof(*conf))
 		return -EINVAL;
-	if (conf->family != WEIR_IPV4 && conf->family != WEIR_UNSPEC)
+	if (conf->family != WEIR_IPV4 && conf->family != WEIR_IPV6 && conf->family != WEIR_UNSPEC)
 		return -EAFNOSUPPORT;
 	rcvbuf = conf->rcvbuf != 0 ? conf->rcvbuf : stack->conf.rcvbuf;
 	if (rcvbuf > stack->conf.rcvbuf_max)
@@ -63,10 +63,12 @@ weir_socket_open(struct weir_stack *stack, const struct weir_socket_conf *conf,
 	if (sk == NULL)
 		return -ENOMEM;
 	sk->stack = stack;
-	sk->family = WEIR_IPV4;
+	sk->family = conf->family == WEIR_IPV6 ? WEIR_IPV6 : WEIR_IPV4;
+	sk->v6only = conf->v6only && sk->family == WEIR_IPV6;
 	sk->bind_port = -1;
 	sk->lcore = -1;
 	sk->mcast_all = true;
+	sk->mcast_all6 = true;
 	sk->tx = (struct weir_txopt){
 		.ttl = conf->ttl != 0 ? conf->ttl : WEIR_DEFAULT_TTL,
 		.tos = conf->tos,
@@ -75,6 +77,14 @@ weir_socket_open(struct weir_stack *stack, const struct weir_socket_conf *conf,
 		.mcast_port = -1,
 		.pmtud = WEIR_PMTUD_WANT,
 		.broadcast = conf->broadcast,
+	};
+	sk->tx6 = (struct weir_tx6opt){
+		.hops = conf->ttl != 0 && conf->ttl != WEIR_DEFAULT_TTL ? conf->ttl : -1,
+		.tclass = conf->tos,
+		.mcast_hops = 1,
+		.pmtud = WEIR_PMTUD_WANT,
+		.mcast_loop = true,
+		.mcast_port = -1,
 	};
 	weir_sock_tx_changed(sk);
 	atomic_store_explicit(&sk->names, &unnamed, memory_order_relaxed);
@@ -196,14 +206,39 @@ both_share(const struct weir_socket *a, const struct weir_socket *b)
 	return (a->reuseaddr && b->reuseaddr) || (a->reuseport && b->reuseport);
 }
 
+/* An address of the caller: IPv4-mapped ones (RFC 4291 2.5.5.2) are IPv4. */
+static struct weir_addr
+unmapped(const struct weir_addr *a)
+{
+	struct weir_addr out = *a;
+
+	if (a->family == WEIR_IPV6 && weir_ip_is_mapped(&a->ip)) {
+		out.ip = (union weir_ip){.w = {0, 0}};
+		memcpy(&out.ip.v4, a->ip.b + 12, sizeof(out.ip.v4));
+		out.family = WEIR_IPV4;
+	}
+	return out;
+}
+
+/* The addresses that a name stands for: do those of the two have one in common? only: an IPv6 socket that is V6ONLY. */
+static bool
+overlap(uint8_t family_a, const union weir_ip *a, bool only_a, uint8_t family_b,
+	const union weir_ip *b, bool only_b)
+{
+	if (family_a == family_b)
+		return any(a) || any(b) || same_ip(a, b);
+	/* :: is all of IPv4 too. */
+	return family_a == WEIR_IPV6 ? any(a) && !only_a : any(b) && !only_b;
+}
+
 /*
- * Control lock held. Would (ip, port) clash with a bound socket other than sk? alone: sharing does not
- * count, for a port that is chosen.
+ * Control lock held. Would (local, its port) on interface iface clash with a bound socket other than sk?
+ * alone: sharing does not count, for a port that is chosen.
  */
 static bool
-in_use(const struct weir_socket *sk, const union weir_ip *ip, uint16_t port, bool alone)
+in_use(const struct weir_socket *sk, const struct weir_addr *local, int16_t iface, bool alone)
 {
-	const struct weir_portuse *use = &sk->stack->control->port_use[port];
+	const struct weir_portuse *use = &sk->stack->control->port_use[local->port];
 
 	/* The usual cases need no walk: nobody, or all of one mind. */
 	if (use->n == 0)
@@ -216,63 +251,84 @@ in_use(const struct weir_socket *sk, const union weir_ip *ip, uint16_t port, boo
 
 		if (o == sk || (!alone && both_share(o, sk)))
 			continue;
-		if (o->bind_port >= 0 && sk->bind_port >= 0 && o->bind_port != sk->bind_port)
+		if (o->bind_port >= 0 && iface >= 0 && o->bind_port != iface)
 			continue;
-		if (any(ip) || any(&names->bound) || same_ip(&names->bound, ip))
+		if (overlap(local->family, &local->ip, sk->v6only, names->family, &names->bound,
+			    o->v6only))
 			return true;
 	}
 	return false;
 }
 
-/* Control lock held. A free ephemeral port for ip in network order; 0: none left. */
+/* Control lock held. A free ephemeral port for local in network order; 0: none left. */
 static uint16_t
-ephemeral(struct weir_socket *sk, const union weir_ip *ip)
+ephemeral(struct weir_socket *sk, const struct weir_addr *local, int16_t iface)
 {
 	uint32_t lo = sk->stack->conf.port_lo;
 	uint32_t n = (uint32_t)sk->stack->conf.port_hi - lo + 1;
 	uint32_t start = (uint32_t)(weir_ctl_random(sk->stack) % n);
+	struct weir_addr a = *local;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint16_t port = WIRE_BE16(lo + (start + i) % n);
-
-		if (!in_use(sk, ip, port, true))
-			return port;
+		a.port = WIRE_BE16(lo + (start + i) % n);
+		if (!in_use(sk, &a, iface, true))
+			return a.port;
 	}
 	return 0;
 }
 
-static struct weir_key
-key_of(const struct weir_names *names, int16_t bind_port)
+#define ENTRIES 2 /* of one socket in the table */
+
+/*
+ * Under what keys a socket of these names is found; 0: under none. An IPv6 socket on the wildcard address is
+ * found by IPv4 too, one with an IPv4 name by IPv4 only.
+ */
+static unsigned int
+keys_of(const struct weir_socket *sk, const struct weir_names *names, int16_t bind_port,
+	struct weir_key key[ENTRIES])
 {
-	return (struct weir_key){.local = names->bound,
-				 .peer = names->peer.ip,
-				 .lport = names->lport,
-				 .pport = names->peer.port,
-				 .family = WEIR_IPV4,
-				 .iface = (uint16_t)(bind_port + 1)};
+	if (names->lport == 0)
+		return 0;
+	key[0] = (struct weir_key){.local = names->bound,
+				   .peer = names->peer.ip,
+				   .lport = names->lport,
+				   .pport = names->peer.port,
+				   .family = names->family,
+				   .iface = (uint16_t)(bind_port + 1)};
+	if (sk->family == WEIR_IPV4)
+		return 1;
+	if (names->family == WEIR_IPV4)
+		key[0].family |= WEIR_KEY_DUAL;
+	else if (!sk->v6only && any(&names->bound) && !weir_names_connected(names)) {
+		key[1] = key[0];
+		key[1].family = WEIR_IPV4 | WEIR_KEY_DUAL;
+		return 2;
+	}
+	return 1;
 }
 
 /*
- * Control lock held. Give sk these names (its own from here on) and this interface, moving its entry: the
- * new one is in before the old one is out. names->lport 0: out of the table. -ENOMEM: nothing changed,
+ * Control lock held. Give sk these names (its own from here on) and this interface, moving its entries: the
+ * new ones are in before the old ones are out. names->lport 0: out of the table. -ENOMEM: nothing changed,
  * names freed.
  */
 static int
 rename_socket(struct weir_socket *sk, struct weir_names *names, int16_t bind_port)
 {
 	const uint16_t was = weir_sock_names(sk)->lport;
-	struct weir_sockent *before = sk->ent;
-	struct weir_sockent *ent = NULL;
+	struct weir_sockent *before[ENTRIES] = {sk->ent, sk->ent4};
+	struct weir_sockent *ent[ENTRIES] = {NULL, NULL};
+	struct weir_key key[ENTRIES];
+	const unsigned int n = keys_of(sk, names, bind_port, key);
 
-	if (names->lport != 0) {
-		const struct weir_key key = key_of(names, bind_port);
-
-		ent = weir_socktab_exact(sk->stack, &key);
-		if (ent != NULL && ent == before) { /* the same place */
-			set_names(sk, names);
-			return 0;
-		}
-		if (weir_socktab_insert(sk->stack, &key, sk, &ent) != 0) {
+	for (unsigned int i = 0; i < n; i++) {
+		ent[i] = weir_socktab_exact(sk->stack, &key[i]);
+		if (ent[i] != NULL && ent[i] == before[i]) /* the same place */
+			continue;
+		if (weir_socktab_insert(sk->stack, &key[i], sk, &ent[i]) != 0) {
+			while (i-- > 0)
+				if (ent[i] != before[i])
+					weir_socktab_remove(sk->stack, ent[i], sk);
 			rte_free(names);
 			return -ENOMEM;
 		}
@@ -284,11 +340,13 @@ rename_socket(struct weir_socket *sk, struct weir_names *names, int16_t bind_por
 			port_list_add(sk, names->lport);
 	}
 	set_names(sk, names);
-	sk->ent = ent;
+	sk->ent = ent[0];
+	sk->ent4 = ent[1];
 	sk->bind_port = bind_port;
 	weir_sock_tx_changed(sk);
-	if (before != NULL)
-		weir_socktab_remove(sk->stack, before, sk);
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		if (before[i] != NULL && before[i] != ent[i])
+			weir_socktab_remove(sk->stack, before[i], sk);
 	return 0;
 }
 
@@ -309,36 +367,88 @@ weir_sock_rehash(struct weir_socket *sk, int16_t bind_port)
 	return rename_socket(sk, names, bind_port);
 }
 
+/* The local name that a socket has without a port: what an earlier bind or connect chose, or any address. */
+static struct weir_addr
+name_of(const struct weir_socket *sk)
+{
+	const struct weir_names *names = weir_sock_names(sk);
+
+	return (struct weir_addr){.ip = names->bound,
+				  .scope = names->scope,
+				  .family = names->family != WEIR_UNSPEC ? names->family
+									 : sk->family};
+}
+
+static bool
+is_mcast(const struct weir_addr *a)
+{
+	return a->family == WEIR_IPV4 ? weir_is_mcast4(a->ip.v4) : weir_ip6_is_mcast(&a->ip);
+}
+
+/* Does the address mean nothing without an interface (RFC 4007)? Of groups: interface and link scope. */
+static bool
+needs_scope(const struct weir_addr *a)
+{
+	if (a->family != WEIR_IPV6)
+		return false;
+	if (weir_ip6_is_mcast(&a->ip))
+		return (a->ip.b[1] & 0xf) == 1 || (a->ip.b[1] & 0xf) == 2;
+	return weir_ip6_is_link_local(&a->ip);
+}
+
+/*
+ * Control lock held. The interface that a socket has after it was given the name a: that of its scope, else
+ * the one it has, else dflt. a->scope becomes true. -ENODEV; -EINVAL: none.
+ */
+static int
+scope_of(const struct weir_socket *sk, struct weir_addr *a, int dflt, int16_t *iface)
+{
+	*iface = sk->bind_port;
+	if (!needs_scope(a)) {
+		a->scope = 0;
+		return 0;
+	}
+	if (a->scope != 0) {
+		if (a->scope > WEIR_ALL_PORTS || sk->stack->ports[a->scope - 1] == NULL)
+			return -ENODEV;
+		*iface = (int16_t)(a->scope - 1);
+	} else if (*iface < 0) {
+		*iface = (int16_t)dflt;
+	}
+	if (*iface < 0)
+		return -EINVAL;
+	a->scope = (uint32_t)*iface + 1;
+	return 0;
+}
+
 /* Control lock held. none: what an exhausted ephemeral range is to the caller. */
 static int
-bind_locked(struct weir_socket *sk, const union weir_ip *ip, uint16_t port, int none)
+bind_locked(struct weir_socket *sk, const struct weir_addr *local, int16_t iface, int none)
 {
-	const bool explicit_port = port != 0;
+	const bool explicit_port = local->port != 0;
+	uint16_t port = local->port;
 	struct weir_names *names;
 	int ret;
 
-	if (weir_sock_names(sk)->lport != 0)
-		return -EINVAL;
 	if (!explicit_port) {
-		port = ephemeral(sk, ip);
+		port = ephemeral(sk, local, iface);
 		if (port == 0)
 			return none;
-	} else if (in_use(sk, ip, port, false)) {
+	} else if (in_use(sk, local, iface, false)) {
 		return -EADDRINUSE;
 	}
 	names = names_alloc();
 	if (names == NULL)
 		return -ENOMEM;
-	*names = (struct weir_names){.bound = *ip, .lport = port};
-	if (!any(ip)) {
-		enum weir_local_kind kind = weir_local4(sk->stack, ip->v4);
-
-		names->group = kind == WEIR_LOCAL_BROADCAST || weir_is_mcast4(ip->v4);
-	}
-	ret = rename_socket(sk, names, sk->bind_port);
+	*names = (struct weir_names){
+		.bound = local->ip, .scope = local->scope, .lport = port, .family = local->family};
+	if (!any(&local->ip))
+		names->group = is_mcast(local) || weir_local(sk->stack, &local->ip, local->family,
+							     iface) == WEIR_LOCAL_BROADCAST;
+	ret = rename_socket(sk, names, iface);
 	if (ret == 0) {
 		sk->port_explicit = explicit_port;
-		sk->addr_explicit = !any(ip);
+		sk->addr_explicit = !any(&local->ip);
 	}
 	return ret;
 }
@@ -348,9 +458,9 @@ static int
 autobind_locked(struct weir_socket *sk)
 {
 	/* An address that an earlier bind chose survives the loss of its port: see disconnect. */
-	const union weir_ip ip = weir_sock_names(sk)->bound;
+	const struct weir_addr local = name_of(sk);
 
-	return bind_locked(sk, &ip, 0, -EAGAIN);
+	return bind_locked(sk, &local, sk->bind_port, -EAGAIN);
 }
 
 int
@@ -365,19 +475,39 @@ weir_sock_autobind(struct weir_socket *sk)
 	return ret;
 }
 
-int
-weir_socket_bind(struct weir_socket *sk, const struct weir_addr *local)
+/* Control lock held. May sk have this name? Then *iface is its interface. */
+static int
+may_bind(struct weir_socket *sk, struct weir_addr *local, int16_t *iface)
 {
 	int ret;
 
-	if (local->family != WEIR_IPV4 && !(local->family == WEIR_UNSPEC && any(&local->ip)))
+	if (weir_sock_names(sk)->lport != 0)
+		return -EINVAL;
+	if (local->family == WEIR_IPV4 && sk->v6only)
+		return -EINVAL;
+	ret = scope_of(sk, local, -1, iface);
+	if (ret != 0 || any(&local->ip) || sk->freebind || is_mcast(local))
+		return ret;
+	return weir_local(sk->stack, &local->ip, local->family, *iface) != WEIR_NOT_LOCAL
+		       ? 0
+		       : -EADDRNOTAVAIL;
+}
+
+int
+weir_socket_bind(struct weir_socket *sk, const struct weir_addr *local)
+{
+	struct weir_addr a = unmapped(local);
+	int16_t iface;
+	int ret;
+
+	if (a.family == WEIR_UNSPEC && any(&a.ip))
+		a.family = sk->family;
+	if (a.family != sk->family && !(a.family == WEIR_IPV4 && sk->family == WEIR_IPV6))
 		return -EAFNOSUPPORT;
 	weir_ctl_lock(sk->stack);
-	if (!any(&local->ip) && !sk->freebind && !weir_is_mcast4(local->ip.v4) &&
-	    weir_local4(sk->stack, local->ip.v4) == WEIR_NOT_LOCAL)
-		ret = -EADDRNOTAVAIL;
-	else
-		ret = bind_locked(sk, &local->ip, local->port, -EADDRINUSE);
+	ret = may_bind(sk, &a, &iface);
+	if (ret == 0)
+		ret = bind_locked(sk, &a, iface, -EADDRINUSE);
 	weir_ctl_unlock(sk->stack);
 	return ret;
 }
@@ -398,8 +528,11 @@ disconnect_locked(struct weir_socket *sk)
 	names = names_alloc();
 	if (names == NULL)
 		return -ENOMEM;
+	names->family = sk->family;
 	if (sk->addr_explicit) {
 		names->bound = old->bound;
+		names->scope = old->scope;
+		names->family = old->family;
 		names->group = old->group;
 	}
 	if (sk->port_explicit)
@@ -407,28 +540,56 @@ disconnect_locked(struct weir_socket *sk)
 	return rename_socket(sk, names, -1);
 }
 
+/* The port by which a socket that is connected to peer sends; -1: by route. */
+static int
+way_out(const struct weir_socket *sk, const struct weir_addr *peer, int16_t iface)
+{
+	if (iface >= 0 || !is_mcast(peer))
+		return iface;
+	return peer->family == WEIR_IPV4 ? sk->tx.mcast_port : sk->tx6.mcast_port;
+}
+
+/* The address that a connection to peer is to come from: zero, of free choice. A negative errno. */
+static int
+source_wanted(const struct weir_socket *sk, const struct weir_addr *peer, union weir_ip *bound)
+{
+	const struct weir_names *names = weir_sock_names(sk);
+
+	*bound = (union weir_ip){.w = {0, 0}};
+	if (any(&names->bound) || names->group)
+		return 0;
+	if (names->family != peer->family) {
+		if (!sk->addr_explicit)
+			return 0;
+		return peer->family == WEIR_IPV4 ? -ENETUNREACH : -EAFNOSUPPORT;
+	}
+	*bound = names->bound;
+	return 0;
+}
+
 /* Control lock held. Choose the source and enter the 4-tuple. */
 static int
-connect_locked(struct weir_socket *sk, const struct weir_addr *peer)
+connect_locked(struct weir_socket *sk, const struct weir_addr *peer, int16_t iface)
 {
-	const struct weir_local *mine = weir_local_find(sk->stack, &peer->ip, WEIR_IPV4);
 	const struct weir_names *old = weir_sock_names(sk);
-	const int port = sk->bind_port < 0 && weir_is_mcast4(peer->ip.v4) ? sk->tx.mcast_port
-									  : sk->bind_port;
-	const union weir_ip bound = old->group ? (union weir_ip){.w = {0, 0}} : old->bound;
+	struct weir_addr local = name_of(sk);
 	uint16_t lport = old->lport;
 	struct weir_names *names;
-	union weir_ip src;
+	union weir_ip bound, src;
 	int ret;
 
-	ret = weir_route_source(sk->stack, &peer->ip, WEIR_IPV4, port, &bound, &src);
+	ret = source_wanted(sk, peer, &bound);
+	if (ret != 0)
+		return ret;
+	ret = weir_route_source(sk->stack, &peer->ip, peer->family, way_out(sk, peer, iface),
+				&bound, &src);
 	if (ret != 0)
 		return ret == -EADDRNOTAVAIL ? -ENETUNREACH : ret;
-	if (!sk->tx.broadcast &&
-	    (peer->ip.v4 == 0xffffffff || (mine != NULL && mine->kind == WEIR_LOCAL_BROADCAST)))
+	if (peer->family == WEIR_IPV4 && !sk->tx.broadcast &&
+	    weir_local4(sk->stack, peer->ip.v4) == WEIR_LOCAL_BROADCAST)
 		return -EACCES;
 	if (lport == 0) {
-		lport = ephemeral(sk, &old->bound);
+		lport = ephemeral(sk, &local, iface);
 		if (lport == 0)
 			return -EAGAIN;
 	}
@@ -439,8 +600,12 @@ connect_locked(struct weir_socket *sk, const struct weir_addr *peer)
 	*names = (struct weir_names){.bound = old->group ? old->bound : src,
 				     .peer = *peer,
 				     .lport = lport,
+				     .family = peer->family,
 				     .group = old->group};
-	return rename_socket(sk, names, sk->bind_port);
+	local = (struct weir_addr){.ip = names->bound, .family = peer->family};
+	if (needs_scope(&local))
+		names->scope = (uint32_t)iface + 1;
+	return rename_socket(sk, names, iface);
 }
 
 /* Control lock held. Out of the table and the port; memory is not needed. */
@@ -451,31 +616,51 @@ weir_sock_unbind(struct weir_socket *sk)
 
 	if (sk->ent != NULL)
 		weir_socktab_remove(sk->stack, sk->ent, sk);
+	if (sk->ent4 != NULL)
+		weir_socktab_remove(sk->stack, sk->ent4, sk);
 	sk->ent = NULL;
+	sk->ent4 = NULL;
 	if (port != 0)
 		port_list_remove(sk, port);
 	set_names(sk, &unnamed);
 }
 
+/* Control lock held. "Any" as a peer is this host: the bound address, else loopback; as Linux for each family. */
+static void
+peer_of_any(const struct weir_socket *sk, struct weir_addr *peer)
+{
+	const struct weir_names *names = weir_sock_names(sk);
+
+	if (!any(&peer->ip))
+		return;
+	if (peer->family == WEIR_IPV6 && names->family != WEIR_IPV4) {
+		peer->ip.b[15] = 1;
+		return;
+	}
+	peer->family = WEIR_IPV4;
+	peer->ip.v4 = WIRE_BE32(0x7f000001);
+	if (!any(&names->bound) && !names->group && names->family == WEIR_IPV4)
+		peer->ip = names->bound;
+}
+
 int
 weir_socket_connect(struct weir_socket *sk, const struct weir_addr *peer)
 {
-	struct weir_addr to = *peer;
+	struct weir_addr to = unmapped(peer);
+	int16_t iface;
 	int ret;
 
 	if (peer->family == WEIR_UNSPEC)
 		return weir_socket_disconnect(sk);
-	if (peer->family != WEIR_IPV4)
+	if (to.family != sk->family && !(to.family == WEIR_IPV4 && sk->family == WEIR_IPV6))
 		return -EAFNOSUPPORT;
+	if (to.family == WEIR_IPV4 && sk->v6only)
+		return -ENETUNREACH;
 	weir_ctl_lock(sk->stack);
-	if (any(&to.ip)) { /* this host */
-		const struct weir_names *names = weir_sock_names(sk);
-
-		to.ip.v4 = WIRE_BE32(0x7f000001);
-		if (!any(&names->bound) && !names->group)
-			to.ip = names->bound;
-	}
-	ret = connect_locked(sk, &to);
+	peer_of_any(sk, &to);
+	ret = scope_of(sk, &to, is_mcast(&to) ? sk->tx6.mcast_port : -1, &iface);
+	if (ret == 0)
+		ret = connect_locked(sk, &to, iface);
 	weir_ctl_unlock(sk->stack);
 	return ret;
 }
@@ -499,6 +684,8 @@ weir_socket_select(struct weir_socket *sk, weir_select_fn fn, void *arg)
 	weir_ctl_lock(sk->stack);
 	if (sk->ent != NULL && sk->reuseport)
 		ret = weir_sockent_select(sk->stack, sk->ent, fn, arg);
+	if (ret == 0 && sk->ent4 != NULL)
+		ret = weir_sockent_select(sk->stack, sk->ent4, fn, arg);
 	weir_ctl_unlock(sk->stack);
 	return ret;
 }
@@ -547,8 +734,9 @@ weir_socket_local(const struct weir_socket *sk, struct weir_addr *out)
 	names = weir_sock_names(sk);
 	if (names->lport != 0 || !any(&names->bound)) {
 		out->ip = names->bound;
+		out->scope = names->scope;
 		out->port = names->lport;
-		out->family = WEIR_IPV4;
+		out->family = names->family;
 	}
 	weir_ctl_unlock(sk->stack);
 }

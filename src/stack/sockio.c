@@ -20,7 +20,6 @@
 #include "event.h"
 #include "mbuf.h"
 #include "poll.h"
-#include "route.h"
 #include "sock.h"
 #include "sockiov.h"
 #include "tx.h"
@@ -34,18 +33,6 @@ weir_socket_error(struct weir_socket *sk)
 		return 0;
 	/* hot-ok: only when there is an error */
 	return -atomic_exchange_explicit(&sk->error, 0, memory_order_acquire);
-}
-
-static inline void
-set_name4(struct weir_addr *name, wire_be32 ip, wire_be16 port)
-{
-	name->ip.w[0] = 0;
-	name->ip.w[1] = 0;
-	name->ip.v4 = ip;
-	name->scope = 0;
-	name->port = port;
-	name->family = WEIR_IPV4;
-	name->pad = 0;
 }
 
 /*
@@ -87,8 +74,8 @@ set_names4(struct weir_rxmsg *msg, const void *names)
 		wire_be16 sport, dport;
 	} *n = names;
 
-	set_name4(&msg->peer, n->src, n->sport);
-	set_name4(&msg->local, n->dst, n->dport);
+	weir_addr_received4(&msg->peer, n->src, n->sport);
+	weir_addr_received4(&msg->local, n->dst, n->dport);
 #endif
 }
 
@@ -112,21 +99,32 @@ set_hash(struct weir_rxmsg *msg, const struct rte_mbuf *m)
 	msg->hash = (m->ol_flags & RTE_MBUF_F_RX_RSS_HASH) != 0 ? m->hash.rss : 0;
 }
 
+/* Over IPv6: what the header says. */
+static inline void
+set_ip6(struct weir_rxmsg *msg, const struct wire_ip6 *ip, const struct wire_udp *udp)
+{
+	const uint32_t word = WIRE_BE32(ip->ver_tc_flow);
+
+	weir_addr_received6(&msg->peer, ip->src, udp->sport, msg->port);
+	weir_addr_received6(&msg->local, ip->dst, udp->dport, msg->port);
+	msg->ttl = ip->hop_limit;
+	msg->tos = (uint8_t)(word >> 20);
+	msg->flow = word & 0xfffff;
+}
+
 /* A datagram that is not plain: leave only the payload. */
 static __rte_noinline void
 fill_odd(struct weir_rxmsg *msg, struct rte_mbuf *m)
 {
 	struct weir_dgram d;
-	uint8_t names[16];
 
 	weir_dgram_look(m, &d);
-	memcpy(names, &d.ip->src, 8);
-	memcpy(names + 8, &d.udp->sport, 4);
-	set_names4(msg, names);
+	weir_dgram_names(&d, &msg->peer, &msg->local);
 	msg->m = m;
 	msg->len = d.len;
-	msg->ttl = d.ip->ttl;
-	msg->tos = d.ip->tos;
+	msg->ttl = weir_dgram_hops(&d);
+	msg->tos = weir_dgram_traffic(&d);
+	msg->flow = weir_dgram_flow(&d);
 	set_hash(msg, m);
 	weir_dgram_payload(m, &d);
 }
@@ -135,20 +133,26 @@ fill_odd(struct weir_rxmsg *msg, struct rte_mbuf *m)
 static inline void
 fill_rxmsg(struct weir_rxmsg *msg, struct rte_mbuf *m, const struct run_facts *facts)
 {
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+
 	memcpy(&msg->time_ns, facts, sizeof(*facts));
 	if (likely(weir_dgram_plain(m))) {
-		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 		const struct wire_ip4 *ip = (const void *)(p - WIRE_UDP_LEN - WIRE_IP4_MIN);
 
 		set_names4(msg, &ip->src);
-		msg->m = m;
-		msg->len = m->pkt_len;
 		msg->ttl = ip->ttl;
 		msg->tos = ip->tos;
-		set_hash(msg, m);
+		msg->flow = 0;
+	} else if (likely(weir_dgram_plain6(m))) {
+		set_ip6(msg, (const void *)(p - WIRE_UDP_LEN - WIRE_IP6_LEN),
+			(const void *)(p - WIRE_UDP_LEN));
 	} else {
 		fill_odd(msg, m);
+		return;
 	}
+	msg->m = m;
+	msg->len = m->pkt_len;
+	set_hash(msg, m);
 }
 
 /* The calling lcore has read n datagrams. */
@@ -219,15 +223,15 @@ weir_recv_burst(struct weir_lcore *lc, struct weir_socket *sk, struct weir_rxmsg
 	return got;
 }
 
-/* The copy of what is not one plain segment. Returns the whole length. */
+/* The copy of what is not one plain segment of IPv4. Returns the whole length. */
 static __rte_noinline uint32_t
-copy_odd(struct rte_mbuf *m, void *buf, size_t size, struct weir_addr *from)
+copy_other(struct rte_mbuf *m, void *buf, size_t size, struct weir_addr *from)
 {
 	struct weir_dgram d;
 
 	weir_dgram_look(m, &d);
 	if (from != NULL)
-		set_name4(from, d.ip->src, d.udp->sport);
+		weir_dgram_names(&d, from, NULL);
 	weir_dgram_payload(m, &d);
 	weir_mbuf_copy_out(m, buf, (uint32_t)RTE_MIN(size, (size_t)d.len));
 	return d.len;
@@ -257,10 +261,10 @@ weir_recv(struct weir_lcore *lc, struct weir_socket *sk, void *buf, size_t size,
 
 		len = m->data_len;
 		if (from != NULL)
-			set_name4(from, ip->src, udp->sport);
+			weir_addr_received4(from, ip->src, udp->sport);
 		memcpy(buf, p, RTE_MIN(size, (size_t)len));
 	} else {
-		len = copy_odd(m, buf, size, from);
+		len = copy_other(m, buf, size, from);
 	}
 	if (unlikely(weir_peeked(sk)))
 		weir_peek_back(sk, len);
@@ -358,15 +362,12 @@ report_too_long(struct weir_lcore *lc, struct weir_socket *sk, const struct weir
 {
 	const struct weir_names *names = weir_sock_names(sk);
 	struct weir_sockerr e = {.err = EMSGSIZE, .origin = WEIR_ERR_LOCAL};
-	const struct weir_rtc *rtc;
-	int err;
 
 	e.to = msg->to != NULL ? *msg->to : names->peer;
 	e.to.port = names->peer.port; /* of the association, as Linux has it */
-	rtc = weir_route_get(lc, &e.to.ip, &names->bound, weir_route_sel(WEIR_IPV4, sk->bind_port),
-			     &err);
-	if (rtc != NULL)
-		e.info = rtc->mtu;
+	if (!(e.to.family == WEIR_IPV6 ? sk->recverr6 : sk->recverr))
+		return;
+	e.info = weir_tx_mtu(lc, sk, msg);
 	(void)weir_errq_put(sk, &e);
 }
 
@@ -411,7 +412,7 @@ weir_send_burst(struct weir_lcore *lc, struct weir_socket *sk, const struct weir
 		}
 		if (likely(sent > 0))
 			count_sent(lc, sk, sent);
-		if (unlikely(err == -EMSGSIZE) && sk->recverr)
+		if (unlikely(err == -EMSGSIZE) && (sk->recverr || sk->recverr6))
 			report_too_long(lc, sk, &msgs[sent]);
 	}
 	weir_leave(lc);
@@ -455,23 +456,57 @@ refuse_early(struct weir_socket *sk, size_t len, const struct weir_addr *to)
 		       : 0;
 }
 
+/*
+ * Send what is in one fresh buffer. The usual case, a worker with nothing in its way, takes the short one through
+ * the stack.
+ */
+static inline ssize_t
+send_short(struct weir_lcore *lc, struct weir_socket *sk, struct rte_mbuf *m, size_t len,
+	   const struct weir_addr *to, const struct weir_txctl *ctl)
+{
+	const struct weir_txmsg msg = {.m = m, .to = to, .ctl = ctl};
+	int err;
+
+	m->data_len = (uint16_t)len;
+	m->pkt_len = (uint32_t)len;
+	if (likely(lc->kind == WEIR_LC_WORKER && ctl == NULL &&
+		   atomic_load_explicit(&sk->error, memory_order_relaxed) == 0 &&
+		   (atomic_load_explicit(&sk->shut, memory_order_relaxed) & WEIR_SHUT_WR) == 0)) {
+		const struct weir_names *names = weir_sock_names(sk);
+
+		if (likely((to != NULL || weir_names_connected(names)) &&
+			   weir_tx_lean(lc, sk, names, to != NULL ? to : &names->peer, m))) {
+			weir_count(&lc->c.tx_datagrams, 1);
+			count_sent(lc, sk, 1);
+			lc->send_error = 0;
+			return (ssize_t)len;
+		}
+	}
+	weir_enter(lc);
+	err = refuse_early(sk, len, to);
+	weir_leave(lc);
+	if (unlikely(err != 0)) {
+		weir_mbuf_discard(m);
+		return err;
+	}
+	return send_made(lc, sk, &msg);
+}
+
 ssize_t
 weir_send(struct weir_lcore *lc, struct weir_socket *sk, const void *buf, size_t len,
 	  const struct weir_addr *to)
 {
-	struct weir_txmsg msg = {.to = to};
-	struct iovec iov;
+	struct rte_mbuf *m;
 
 	if (unlikely(len > lc->stack->conf.data_room - WEIR_TX_HEADROOM)) {
-		iov = (struct iovec){(void *)(uintptr_t)buf, len};
+		const struct iovec iov = {(void *)(uintptr_t)buf, len};
+
 		return weir_send_iov(lc, sk, &iov, 1, to, NULL);
 	}
-	if (unlikely(weir_mbuf_alloc_bulk(lc, &msg.m, 1) != 0))
+	if (unlikely(weir_mbuf_alloc_bulk(lc, &m, 1) != 0))
 		return -ENOBUFS;
-	msg.m->data_len = (uint16_t)len;
-	msg.m->pkt_len = (uint32_t)len;
-	memcpy(rte_pktmbuf_mtod(msg.m, void *), buf, len);
-	return send_made(lc, sk, &msg);
+	memcpy(rte_pktmbuf_mtod(m, void *), buf, len);
+	return send_short(lc, sk, m, len, to, NULL);
 }
 
 ssize_t
@@ -488,6 +523,19 @@ weir_send_iov(struct weir_lcore *lc, struct weir_socket *sk, const struct iovec 
 		if (iov[i].iov_len > SSIZE_MAX - len)
 			return -EINVAL;
 		len += iov[i].iov_len;
+	}
+	if (likely(len <= lc->stack->conf.data_room - WEIR_TX_HEADROOM)) {
+		uint8_t *p;
+
+		if (unlikely(weir_mbuf_alloc_bulk(lc, &msg.m, 1) != 0))
+			return -ENOBUFS;
+		p = rte_pktmbuf_mtod(msg.m, uint8_t *);
+		for (unsigned int i = 0; i < n_iov; i++) {
+			if (iov[i].iov_len != 0)
+				memcpy(p, iov[i].iov_base, iov[i].iov_len);
+			p += iov[i].iov_len;
+		}
+		return send_short(lc, sk, msg.m, len, to, ctl);
 	}
 	weir_enter(lc);
 	err = refuse_early(sk, len, to);

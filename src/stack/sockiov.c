@@ -81,19 +81,15 @@ describe(struct weir_rxmsg *info, const struct rte_mbuf *m, const struct weir_dg
 	 const struct weir_recvq_facts *facts)
 {
 	memset(info, 0, sizeof(*info));
-	info->peer.ip.v4 = d->ip->src;
-	info->peer.port = d->udp->sport;
-	info->peer.family = WEIR_IPV4;
-	info->local.ip.v4 = d->ip->dst;
-	info->local.port = d->udp->dport;
-	info->local.family = WEIR_IPV4;
+	weir_dgram_names(d, &info->peer, &info->local);
 	info->time_ns = facts->time_ns;
 	info->len = d->len;
 	info->hash = (m->ol_flags & RTE_MBUF_F_RX_RSS_HASH) != 0 ? m->hash.rss : 0;
 	info->drops = facts->drops;
 	info->port = facts->port;
-	info->ttl = d->ip->ttl;
-	info->tos = d->ip->tos;
+	info->ttl = weir_dgram_hops(d);
+	info->tos = weir_dgram_traffic(d);
+	info->flow = weir_dgram_flow(d);
 }
 
 /* ---- trains ---- */
@@ -105,8 +101,13 @@ joins(const struct weir_dgram *d, uint32_t size, const struct rte_mbuf *next)
 	struct weir_dgram x;
 
 	weir_dgram_look(next, &x);
-	return x.len <= size && x.len > 0 && x.ip->src == d->ip->src && x.ip->dst == d->ip->dst &&
-	       memcmp(x.udp, d->udp, 4) == 0 && x.ip->tos == d->ip->tos && x.ip->ttl == d->ip->ttl;
+	if (x.len > size || x.len == 0 || x.family != d->family || memcmp(x.udp, d->udp, 4) != 0)
+		return false;
+	if (x.family == WEIR_IPV4)
+		return x.ip->src == d->ip->src && x.ip->dst == d->ip->dst &&
+		       x.ip->tos == d->ip->tos && x.ip->ttl == d->ip->ttl;
+	return x.ip6->ver_tc_flow == d->ip6->ver_tc_flow && x.ip6->hop_limit == d->ip6->hop_limit &&
+	       memcmp(x.ip6->src, d->ip6->src, 32) == 0;
 }
 
 /*

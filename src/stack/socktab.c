@@ -208,26 +208,44 @@ kind_key(const struct weir_key *k, unsigned int kind, bool iface)
 	return out;
 }
 
+/* Is there a use in asking for an IPv6 socket that takes IPv4? */
+static inline bool
+may_be_dual(const struct weir_socktab *tab, const struct weir_key *key)
+{
+	return count_of(&tab->n_dual) != 0 && key->family == WEIR_IPV4;
+}
+
+static inline struct weir_sockent *
+probe_kind(const struct weir_stack *stack, const struct weir_socktab *tab,
+	   const struct weir_key *key, unsigned int kind, bool iface, bool dual)
+{
+	struct weir_key k = kind_key(key, kind, iface);
+	struct weir_sockent *ent = probe(tab, &k, key_hash(stack, &k));
+
+	if (likely(ent != NULL) || likely(!dual))
+		return ent;
+	k.family |= WEIR_KEY_DUAL;
+	return probe(tab, &k, key_hash(stack, &k));
+}
+
 static struct weir_sockent *
 lookup_once(const struct weir_stack *stack, const struct weir_socktab *tab,
 	    const struct weir_key *key)
 {
 	bool ifaces = unlikely(count_of(&tab->n_iface) != 0);
+	bool duals = unlikely(may_be_dual(tab, key));
 
 	for (unsigned int kind = 0; kind < KINDS; kind++) {
 		struct weir_sockent *ent;
-		struct weir_key k;
 
 		if (!kind_in_use(tab, kind))
 			continue;
 		if (ifaces && key->iface != 0) {
-			k = kind_key(key, kind, true);
-			ent = probe(tab, &k, key_hash(stack, &k));
+			ent = probe_kind(stack, tab, key, kind, true, duals);
 			if (ent != NULL)
 				return ent;
 		}
-		k = kind_key(key, kind, false);
-		ent = probe(tab, &k, key_hash(stack, &k));
+		ent = probe_kind(stack, tab, key, kind, false, duals);
 		if (ent != NULL)
 			return ent;
 	}
@@ -273,12 +291,13 @@ weir_socktab_lookup(struct weir_lcore *lc, const struct weir_key *key)
 
 /*
  * One kind over all keys that have no entry yet, in three passes so that the misses of memory overlap:
- * hash and ask for the slot; look at the slot and ask for the entry; compare.
+ * hash and ask for the slot; look at the slot and ask for the entry; compare. dual: among the IPv6 sockets
+ * that take IPv4.
  */
 static void
 lookup_kind(const struct weir_stack *stack, const struct weir_socktab *tab,
 	    const struct weir_key *key, const uint8_t *which, unsigned int n, unsigned int kind,
-	    struct weir_sockent **ent)
+	    bool dual, struct weir_sockent **ent)
 {
 	struct weir_key k[WEIR_MAX_BURST];
 	uint64_t hash[WEIR_MAX_BURST];
@@ -288,9 +307,10 @@ lookup_kind(const struct weir_stack *stack, const struct weir_socktab *tab,
 	for (unsigned int j = 0; j < n; j++) {
 		const unsigned int i = which[j];
 
-		if (ent[i] != NULL)
+		if (ent[i] != NULL || (dual && key[i].family != WEIR_IPV4))
 			continue;
 		k[n_todo] = kind_key(&key[i], kind, false);
+		k[n_todo].family |= dual ? WEIR_KEY_DUAL : 0;
 		hash[n_todo] = key_hash(stack, &k[n_todo]);
 		rte_prefetch0(&tab->slot[hash[n_todo] & tab->mask]);
 		todo[n_todo++] = (uint8_t)i;
@@ -342,9 +362,13 @@ weir_socktab_lookup_burst(struct weir_lcore *lc, const struct weir_key *key, uns
 			which[n_which++] = (uint8_t)i;
 	}
 	if (n_which >= BULK_KEYS && tab->mask >= BULK_SLOTS && count_of(&tab->n_iface) == 0) {
-		for (unsigned int kind = 0; kind < KINDS; kind++)
-			if (kind_in_use(tab, kind))
-				lookup_kind(lc->stack, tab, key, which, n_which, kind, ent);
+		for (unsigned int kind = 0; kind < KINDS; kind++) {
+			if (!kind_in_use(tab, kind))
+				continue;
+			lookup_kind(lc->stack, tab, key, which, n_which, kind, false, ent);
+			if (unlikely(count_of(&tab->n_dual) != 0))
+				lookup_kind(lc->stack, tab, key, which, n_which, kind, true, ent);
+		}
 		for (unsigned int j = 0; j < n_which; j++)
 			if (likely(ent[which[j]] != NULL))
 				rte_prefetch0(atomic_load_explicit(&ent[which[j]]->sk,
@@ -394,16 +418,21 @@ weir_socktab_each(struct weir_lcore *lc, const struct weir_key *key,
 		  void (*fn)(void *arg, struct weir_socket *sk), void *arg)
 {
 	const struct weir_socktab *tab = table(lc);
+	const bool duals = may_be_dual(tab, key);
 
 	for (unsigned int kind = 0; kind < KINDS; kind++) {
-		for (unsigned int iface = 0; iface < 2; iface++) {
-			struct weir_key k = kind_key(key, kind, iface != 0);
+		for (unsigned int way = 0; way < 4; way++) {
+			const bool iface = (way & 1) != 0, dual = (way & 2) != 0;
+			struct weir_key k = kind_key(key, kind, iface);
 			struct weir_sockent *ent;
 			struct weir_group *g;
 			uint32_t n;
 
-			if (iface != 0 && (key->iface == 0 || count_of(&tab->n_iface) == 0))
+			if (iface && (key->iface == 0 || count_of(&tab->n_iface) == 0))
 				continue;
+			if (dual && !duals)
+				continue;
+			k.family |= dual ? WEIR_KEY_DUAL : 0;
 			ent = probe(tab, &k, key_hash(lc->stack, &k));
 			if (ent == NULL)
 				continue;
@@ -436,6 +465,11 @@ count_add(struct weir_socktab *tab, const struct weir_key *k, uint32_t delta)
 	if (k->iface != 0)
 		atomic_store_explicit(&tab->n_iface,
 				      atomic_load_explicit(&tab->n_iface, memory_order_relaxed) +
+					      delta,
+				      memory_order_release);
+	if ((k->family & WEIR_KEY_DUAL) != 0)
+		atomic_store_explicit(&tab->n_dual,
+				      atomic_load_explicit(&tab->n_dual, memory_order_relaxed) +
 					      delta,
 				      memory_order_release);
 }

@@ -8,7 +8,7 @@
  * there is no moment in which nothing matches. A grown table replaces the old one by pointer.
  *
  * Order of match: connected 4-tuple, then address and port, then port alone; within each the sockets
- * bound to the interface first. Sockets of the same key share an entry and form a group: a datagram to
+ * bound to the interface first, and IPv4 sockets before IPv6 ones that take IPv4. Sockets of the same key share an entry and form a group: a datagram to
  * a group address goes to all of them; any other to one, by the rule of weir_group_pick().
  */
 #ifndef WEIR_SOCKTAB_H
@@ -28,6 +28,12 @@ struct weir_key {
 	uint16_t iface; /* weir port index + 1, where it came in or is bound to; 0: any */
 };
 static_assert(sizeof(struct weir_key) == 40, "no padding: keys are compared as bytes");
+
+/*
+ * In an entry's key, beside WEIR_IPV4: of an IPv6 socket that takes IPv4 too. Such entries are tried after
+ * those of IPv4 sockets, as Linux does.
+ */
+#define WEIR_KEY_DUAL 0x100
 
 /*
  * The sockets of one key when there are several (or have been), in order of binding. Grown by
@@ -67,6 +73,7 @@ struct weir_socktab {
 	/* Number of entries of each kind, so that an unused kind costs no probe. */
 	_Atomic uint32_t n_connected, n_addr, n_any;
 	_Atomic uint32_t n_iface; /* of all these: bound to an interface */
+	_Atomic uint32_t n_dual;  /* of all these: WEIR_KEY_DUAL */
 	_Atomic uint32_t
 		n_removed;   /* entries taken out so far: a miss across a change looks again */
 	uint32_t used, dead; /* control only: live entries, tombstones */

@@ -25,11 +25,16 @@
 #include "batch.h"
 #include "control_state.h"
 #include "drop.h"
+#include "fib.h"
 #include "local.h"
 #include "log.h"
+#include "mcast.h"
 #include "mesh.h"
+#include "ndp.h"
 #include "neigh.h"
+#include "pmtu.h"
 #include "poll.h"
+#include "reasm.h"
 #include "route.h"
 #include "sock.h"
 #include "socktab.h"
@@ -134,25 +139,33 @@ check_conf(const struct weir_stack_conf *c, struct weir_error *err)
 	const struct {
 		const char *key;
 		uint64_t value, lo, hi;
+		bool zero; /* or 0 */
 	} range[] = {
-		{"workers", c->workers, 1, WEIR_MAX_WORKERS},
-		{"max_threads", c->max_threads, 0, WEIR_MAX_LCORES - 1 - WEIR_MAX_WORKERS},
-		{"max_sockets", c->max_sockets, 1, 1048576},
-		{"pool_mbufs", c->pool_mbufs, 0, 1u << 26},
-		{"data_room", c->data_room, 640, 16384},
-		{"burst", c->burst, 1, WEIR_MAX_BURST},
-		{"mesh_ring", c->mesh_ring, 64, 65536},
-		{"rcvbuf", c->rcvbuf, 2304, c->rcvbuf_max},
-		{"rcvbuf_max", c->rcvbuf_max, 2304, UINT32_MAX},
-		{"max_neigh", c->max_neigh, 16, 1048576},
-		{"hold", c->hold, 1, 1024},
-		{"arp_retries", c->arp_retries, 1, 20},
-		{"arp_retry_ms", c->arp_retry_ms, 10, 60000},
-		{"neigh_reachable_ms", c->neigh_reachable_ms, 100, 86400000},
-		{"icmp_rate", c->icmp_rate, 0, 1000000},
-		{"tx_stall_ms", c->tx_stall_ms, 1, 60000},
-		{"port_lo", c->port_lo, 1, 65535},
-		{"port_hi", c->port_hi, c->port_lo, 65535},
+		{"workers", c->workers, 1, WEIR_MAX_WORKERS, false},
+		{"max_threads", c->max_threads, 0, WEIR_MAX_LCORES - 1 - WEIR_MAX_WORKERS, false},
+		{"max_sockets", c->max_sockets, 1, 1048576, false},
+		{"pool_mbufs", c->pool_mbufs, 0, 1u << 26, false},
+		{"data_room", c->data_room, 640, 16384, false},
+		{"burst", c->burst, 1, WEIR_MAX_BURST, false},
+		{"mesh_ring", c->mesh_ring, 64, 65536, false},
+		{"rcvbuf", c->rcvbuf, 2304, c->rcvbuf_max, false},
+		{"rcvbuf_max", c->rcvbuf_max, 2304, UINT32_MAX, false},
+		{"max_neigh", c->max_neigh, 16, 1048576, false},
+		{"hold", c->hold, 1, 1024, false},
+		{"arp_retries", c->arp_retries, 1, 20, false},
+		{"arp_retry_ms", c->arp_retry_ms, 10, 60000, false},
+		{"neigh_reachable_ms", c->neigh_reachable_ms, 100, 86400000, false},
+		{"icmp_rate", c->icmp_rate, 0, 1000000, false},
+		{"tx_stall_ms", c->tx_stall_ms, 1, 60000, false},
+		/* Off, or room for one datagram of the largest size in small buffers. */
+		{"frag_mem", c->frag_mem, 262144, UINT32_MAX, true},
+		{"frag_source_mem", c->frag_source_mem, 131072, UINT32_MAX, true},
+		{"frag_ms", c->frag_ms, 100, 120000, false},
+		{"max_pmtu", c->max_pmtu, 16, 1048576, false},
+		{"pmtu_expire_ms", c->pmtu_expire_ms, 1000, 86400000, false},
+		{"pmtu_min", c->pmtu_min, 68, 1500, false},
+		{"port_lo", c->port_lo, 1, 65535, false},
+		{"port_hi", c->port_hi, c->port_lo, 65535, false},
 	};
 
 	if (c->size != sizeof(*c))
@@ -164,11 +177,13 @@ check_conf(const struct weir_stack_conf *c, struct weir_error *err)
 		return weir_error_set(err, -EINVAL, "name: %s: 1 to 16 of A-Z a-z 0-9 _ -",
 				      c->name != NULL ? c->name : "(null)");
 	for (size_t i = 0; i < RTE_DIM(range); i++)
-		if (range[i].value < range[i].lo || range[i].value > range[i].hi)
+		if ((range[i].value < range[i].lo || range[i].value > range[i].hi) &&
+		    !(range[i].zero && range[i].value == 0))
 			return weir_error_set(err, -EINVAL,
-					      "%s: %" PRIu64 ": allowed are %" PRIu64
+					      "%s: %" PRIu64 ": allowed are %s%" PRIu64
 					      " to %" PRIu64,
-					      range[i].key, range[i].value, range[i].lo,
+					      range[i].key, range[i].value,
+					      range[i].zero ? "0 and " : "", range[i].lo,
 					      range[i].hi);
 	if ((c->mesh_ring & (c->mesh_ring - 1)) != 0)
 		return weir_error_set(err, -EINVAL, "mesh_ring: %u: a power of two", c->mesh_ring);
@@ -293,6 +308,8 @@ make_lcores(struct weir_stack *stack)
 						     : WEIR_LC_CONTROL;
 		if (lc->kind != WEIR_LC_CONTROL && weir_rtc_init(lc, SOCKET_ID_ANY) != 0)
 			return -ENOMEM;
+		if (lc->kind == WEIR_LC_WORKER && weir_reasm_init(lc, SOCKET_ID_ANY) != 0)
+			return -ENOMEM;
 	}
 	stack->ctl_lcore = stack->lcores[stack->n_lcores - 1];
 	return 0;
@@ -350,33 +367,53 @@ stack_free(struct weir_stack *stack)
 
 	if (c != NULL && stack->rcu != NULL)
 		weir_rcu_fini(stack);
-	weir_route_fini(stack);
+	weir_mcast_fini(stack);
+	weir_dad_fini(stack);
+	weir_pmtu_fini(stack);
+	weir_fib_fini(stack);
 	weir_local_fini(stack);
 	weir_neigh_fini(stack);
 	weir_socktab_fini(stack);
 	weir_mesh_fini(stack);
 	for (unsigned int i = 0; i < RTE_DIM(stack->lcores); i++) {
-		if (stack->lcores[i] != NULL)
+		if (stack->lcores[i] != NULL) {
+			weir_reasm_fini(stack->lcores[i]);
 			weir_rtc_fini(stack->lcores[i]);
+		}
 		rte_free(stack->lcores[i]);
 	}
-	for (unsigned int i = 0; i < WEIR_ALL_PORTS; i++)
+	for (unsigned int i = 0; i < WEIR_ALL_PORTS; i++) {
+		if (stack->ports[i] != NULL)
+			rte_free(stack->ports[i]->vlan_port);
 		rte_free(stack->ports[i]);
+	}
 	rte_mempool_free(stack->pool);
 	rte_free(stack->socks);
 	if (c != NULL) {
 		for (unsigned int i = 0; i < c->n_old_pools; i++)
 			rte_mempool_free(c->old_pools[i]);
 		free(c->addr);
-		free(c->route);
 		free(c->free_ids);
 		free(c->port_use);
 		free(c->group);
+		weir_ctl_posts_fini(stack);
 		pthread_mutex_destroy(&c->lock);
 	}
 	free(c);
 	release_name(stack->name);
 	rte_free(stack);
+}
+
+/* The set of own addresses, empty. */
+static int
+make_locals(struct weir_stack *stack)
+{
+	struct weir_locals *l = weir_local_build(stack);
+
+	if (l == NULL)
+		return -ENOMEM;
+	weir_local_publish(stack, l);
+	return 0;
 }
 
 static int
@@ -399,11 +436,21 @@ stack_build(struct weir_stack *stack)
 	if (ret == 0)
 		ret = weir_neigh_init(stack);
 	if (ret == 0)
+		ret = weir_pmtu_init(stack);
+	if (ret == 0)
+		ret = weir_dad_init(stack);
+	if (ret == 0)
+		ret = weir_mcast_init(stack);
+	if (ret == 0)
+		ret = weir_ctl_posts_init(stack);
+	if (ret == 0)
 		ret = make_socket_ids(stack);
 	if (ret == 0)
 		ret = make_loopback(stack);
 	if (ret == 0)
-		ret = weir_ctl_publish(stack);
+		ret = weir_fib_init(stack);
+	if (ret == 0)
+		ret = make_locals(stack);
 	return ret;
 }
 
@@ -451,8 +498,8 @@ weir_stack_create(const struct weir_stack_conf *conf, struct weir_stack **out,
 /* ---- start ---- */
 
 /* Buffers that the rings and caches can hold, beside what sockets and applications have. */
-static uint32_t
-ring_needs(const struct weir_stack *stack)
+uint32_t
+weir_stack_ring_needs(const struct weir_stack *stack)
 {
 	uint32_t need = (uint32_t)stack->n_lcores * POOL_CACHE_MAX;
 
@@ -461,8 +508,10 @@ ring_needs(const struct weir_stack *stack)
 
 		if (port == NULL)
 			continue;
-		need += (uint32_t)port->n_rxq * port->rx_desc;
-		need += (uint32_t)port->n_txq * port->tx_desc;
+		if (port->parent == p) {
+			need += (uint32_t)port->n_rxq * port->rx_desc;
+			need += (uint32_t)port->n_txq * port->tx_desc;
+		}
 		need += (uint32_t)stack->n_lcores * WEIR_TXB_SIZE;
 	}
 	return need;
@@ -472,7 +521,7 @@ static int
 make_pool(struct weir_stack *stack, struct weir_error *err)
 {
 	struct weir_control *c = stack->control;
-	uint32_t rings = ring_needs(stack);
+	uint32_t rings = weir_stack_ring_needs(stack);
 	uint32_t size = stack->conf.pool_mbufs;
 	char name[RTE_MEMPOOL_NAMESIZE];
 
@@ -514,37 +563,33 @@ make_pool(struct weir_stack *stack, struct weir_error *err)
 static void
 assign_queues(struct weir_stack *stack)
 {
-	for (uint16_t i = 0; i < stack->n_lcores; i++)
+	for (uint16_t i = 0; i < stack->n_lcores; i++) {
 		stack->lcores[i]->n_rxq = 0;
-	for (uint16_t p = 0; p < stack->n_ports; p++) {
-		struct weir_port *port = stack->ports[p];
-
-		if (port == NULL)
-			continue;
-		for (uint16_t q = 0; q < port->n_rxq; q++) {
-			struct weir_lcore *lc = stack->lcores[q % stack->n_workers];
-
-			lc->rxq[lc->n_rxq++] = (struct weir_rxq){port->ethdev, q, port};
-		}
-		for (uint16_t i = 0; i < stack->n_lcores; i++) {
-			struct weir_txb *b = &stack->lcores[i]->txb[p];
-			uint16_t queue = (uint16_t)(i % port->n_txq);
-
-			b->ethdev = port->ethdev;
-			b->queue = queue;
-			b->port = p;
-			b->owner = queue; /* worker q owns queue q */
-			b->self = i == queue;
-			b->prepare = port->tx_csum;
-			b->stall_ns = 0; /* of an earlier run */
-		}
+		for (uint16_t p = 0; p < stack->n_ports; p++)
+			if (stack->ports[p] != NULL)
+				weir_port_assign(stack->lcores[i], stack->ports[p]);
 	}
+}
+
+/* Those that have a device before their VLANs, which take what they need from them. */
+static int
+each_port(struct weir_stack *stack,
+	  int (*fn)(struct weir_stack *stack, struct weir_port *port, struct weir_error *err),
+	  struct weir_error *err)
+{
+	int ret = 0;
+
+	for (unsigned int vlans = 0; vlans < 2; vlans++)
+		for (unsigned int p = 0; p < stack->n_ports && ret == 0; p++)
+			if (stack->ports[p] != NULL && (stack->ports[p]->parent != p) == vlans)
+				ret = fn(stack, stack->ports[p], err);
+	return ret;
 }
 
 int
 weir_stack_start(struct weir_stack *stack, struct weir_error *err)
 {
-	int ret = 0;
+	int ret;
 
 	if (err != NULL)
 		*err = (struct weir_error){0};
@@ -553,18 +598,16 @@ weir_stack_start(struct weir_stack *stack, struct weir_error *err)
 		weir_ctl_unlock(stack);
 		return weir_error_set(err, -EALREADY, "%s: is running", stack->name);
 	}
-	for (unsigned int p = 0; p < stack->n_ports && ret == 0; p++)
-		if (stack->ports[p] != NULL)
-			ret = weir_port_plan(stack, stack->ports[p], err);
+	ret = each_port(stack, weir_port_plan, err);
 	if (ret == 0)
 		ret = make_pool(stack, err);
-	for (unsigned int p = 0; p < stack->n_ports && ret == 0; p++)
-		if (stack->ports[p] != NULL)
-			ret = weir_port_start(stack, stack->ports[p], err);
+	if (ret == 0)
+		ret = each_port(stack, weir_port_start, err);
 	if (ret == 0) {
 		assign_queues(stack);
-		/* The ports' MTU and MAC are known only now: cached headers of an earlier run go. */
-		ret = weir_ctl_publish(stack);
+		ret = weir_ctl_ports_up(stack);
+		if (ret != 0)
+			weir_error_set(err, ret, "out of memory");
 	}
 	if (ret != 0) {
 		for (unsigned int p = 0; p < stack->n_ports; p++)
@@ -653,7 +696,6 @@ int
 weir_worker_call(struct weir_stack *stack, unsigned int worker,
 		 void (*fn)(struct weir_lcore *lc, void *arg), void *arg, uint64_t timeout_ns)
 {
-	struct weir_lcore *self = weir_self(stack);
 	uint64_t start = weir_clock_ns();
 	struct weir_call *call;
 	uint32_t waiting = WEIR_CALL_WAITING;
@@ -661,9 +703,11 @@ weir_worker_call(struct weir_stack *stack, unsigned int worker,
 
 	if (worker >= stack->n_workers)
 		return -EINVAL;
-	if (self == stack->lcores[worker]) {
-		fn(self, arg);
-		return 0;
+	for (struct weir_lcore *lc = weir_thread_lcores; lc != NULL; lc = lc->thread_next) {
+		if (lc == stack->lcores[worker]) {
+			fn(lc, arg);
+			return 0;
+		}
 	}
 	if (!atomic_load(&stack->lcores[worker]->attached))
 		return -ENETDOWN;
@@ -725,6 +769,7 @@ weir_stack_stop(struct weir_stack *stack)
 		if (lc->kind == WEIR_LC_WORKER)
 			weir_batch_flush_all(lc);
 		weir_batch_drop_all(lc, WEIR_DROP_TX_STOPPED);
+		weir_reasm_flush(lc, -1, WEIR_DROP_STACK_STOPPED);
 	}
 	for (unsigned int i = 0; i < stack->n_workers; i++)
 		weir_poll_drain(stack->lcores[i]); /* flushing may have used the mesh; calls */
@@ -787,22 +832,31 @@ weir_stack_destroy(struct weir_stack *stack)
 int
 weir_port_info_get(struct weir_stack *stack, unsigned int port, struct weir_port_info *info)
 {
-	const struct weir_port *p = port < WEIR_MAX_PORTS ? stack->ports[port] : NULL;
+	const struct weir_port *p;
 	struct rte_eth_link link;
 
 	memset(info, 0, sizeof(*info));
-	if (p == NULL)
+	/* Under the lock a port does not go. */
+	weir_ctl_lock(stack);
+	p = port < WEIR_MAX_PORTS ? stack->ports[port] : NULL;
+	if (p == NULL) {
+		weir_ctl_unlock(stack);
 		return -ENODEV;
+	}
 	snprintf(info->device, sizeof(info->device), "%s", p->device);
 	info->ethdev = p->ethdev;
 	info->rx_queues = p->n_rxq;
 	info->tx_queues = p->n_txq;
 	info->mtu = p->mtu;
+	info->vlan = p->vlan;
+	info->parent = p->parent;
+	info->vlan_offload = p->vlan_insert && p->vlan_strip;
 	memcpy(info->mac, p->parse.mac, sizeof(info->mac));
 	if (rte_eth_link_get_nowait(p->ethdev, &link) == 0)
 		info->link_up = link.link_status == RTE_ETH_LINK_UP;
 	info->rx_csum_offload = p->rx_csum;
 	info->tx_csum_offload = p->tx_csum;
 	info->rss = p->rss;
+	weir_ctl_unlock(stack);
 	return 0;
 }

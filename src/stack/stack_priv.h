@@ -8,11 +8,12 @@
 #include "control.h"
 #include "lcore.h"
 
-/*
- * Build the snapshots of addresses and routes from control's lists and publish both, or neither: -ENOMEM.
- * Control lock held.
- */
-int weir_ctl_publish(struct weir_stack *stack);
+/* All ports run: link-local addresses are made, groups and addresses told to the links. Lock held. -ENOMEM. */
+int weir_ctl_ports_up(struct weir_stack *stack);
+
+/* The box for weir_ctl_post(). -ENOMEM. */
+int weir_ctl_posts_init(struct weir_stack *stack);
+void weir_ctl_posts_fini(struct weir_stack *stack);
 
 /* Take an ethdev in; the stack is stopped, the control lock held. Index or negative errno. */
 int weir_port_attach(struct weir_stack *stack, const struct weir_port_conf *conf,
@@ -20,6 +21,12 @@ int weir_port_attach(struct weir_stack *stack, const struct weir_port_conf *conf
 
 /* Let it go again. */
 void weir_port_release(struct weir_stack *stack, unsigned int index);
+
+/* Buffers that the rings of all ports and the caches of all lcores can hold. */
+uint32_t weir_stack_ring_needs(const struct weir_stack *stack);
+
+/* Give the lcore its queues of the port. The stack is stopped, or the calling thread is the lcore's. */
+void weir_port_assign(struct weir_lcore *lc, struct weir_port *port);
 
 /* Queues and descriptors that the port will have; fills n_rxq, n_txq, rx_desc, tx_desc. */
 int weir_port_plan(struct weir_stack *stack, struct weir_port *port, struct weir_error *err);

@@ -78,9 +78,12 @@ weir_stats_get(struct weir_stack *stack, struct weir_stats *out)
 	memset(out, 0, sizeof(*out));
 	for (unsigned int i = 0; i < stack->n_lcores; i++)
 		add_lcore(stack->lcores[i], out, &t);
+	/* Under the lock a port does not go; VLANs have no device of their own. */
+	weir_ctl_lock(stack);
 	for (unsigned int p = 0; p < stack->n_ports; p++)
-		if (stack->ports[p] != NULL)
+		if (stack->ports[p] != NULL && stack->ports[p]->parent == p)
 			add_nic(stack->ports[p], out);
+	weir_ctl_unlock(stack);
 	out->tx_held = t.held;
 	out->tx_batched = t.batched;
 	out->rx_in_mesh = t.mesh_rx;
@@ -117,14 +120,18 @@ weir_stats_worker(struct weir_stack *stack, int worker, struct weir_stats *out)
 int
 weir_stats_port(struct weir_stack *stack, unsigned int port, struct weir_stats *out)
 {
+	int ret = 0;
+
 	memset(out, 0, sizeof(*out));
+	weir_ctl_lock(stack);
 	if (port > WEIR_PORT_LOOPBACK || stack->ports[port] == NULL)
-		return -ENODEV;
-	for (unsigned int i = 0; i < stack->n_lcores; i++)
+		ret = -ENODEV;
+	for (unsigned int i = 0; i < stack->n_lcores && ret == 0; i++)
 		add_ports(&stack->lcores[i]->pc[port], out);
-	if (port != WEIR_PORT_LOOPBACK)
+	if (ret == 0 && port != WEIR_PORT_LOOPBACK && stack->ports[port]->parent == port)
 		add_nic(stack->ports[port], out);
-	return 0;
+	weir_ctl_unlock(stack);
+	return ret;
 }
 
 int

@@ -8,10 +8,11 @@
  *
  * What always holds: no byte at or beyond p + avail is read; the first check that fails names the
  * reason; a view is written completely, whatever the verdict, so nothing of an earlier frame shows
- * through. The straight line is IPv4/UDP without options in one segment.
+ * through. The straight lines are UDP without options or extension headers in one segment.
  *
- * Left out: VLAN tags (refused), IPv6 (refused as an unknown EtherType), IPv4 options beyond their
- * shape (accepted and skipped, source routes refused), all that needs address tables.
+ * Left out: what is behind a tag or a fragment header (the caller takes them off and asks again), IPv4
+ * options beyond their shape (accepted and skipped, source routes refused), AH and ESP (unknown headers), all
+ * that needs address tables.
  */
 #include "wire.h"
 
@@ -145,6 +146,14 @@ refuse(struct wire_view *v, enum weir_drop reason)
 	return v->kind = WIRE_DROP;
 }
 
+/* The same when the sender may be told why: what *v holds of the headers stays. */
+static __attribute__((cold, noinline)) enum wire_kind
+refuse_told(struct wire_view *v, enum weir_drop reason)
+{
+	v->reason = (uint8_t)reason;
+	return v->kind = WIRE_DROP;
+}
+
 static __attribute__((cold, noinline)) enum wire_kind
 want(struct wire_view *v, uint32_t need)
 {
@@ -153,11 +162,14 @@ want(struct wire_view *v, uint32_t need)
 	return v->kind = WIRE_MORE;
 }
 
-/* RFC 791 3.1: are the options between p and end well-formed, and none a source route? */
+/*
+ * RFC 791 3.1: are the options between p and end well-formed, and none a source route? *alert: there is a
+ * router alert (RFC 2113).
+ */
 static __attribute__((noinline)) bool
-ip4_options_ok(const uint8_t *p, const uint8_t *end)
+ip4_options_ok(const uint8_t *p, const uint8_t *end, bool *alert)
 {
-	enum { END = 0, NOP = 1, LSRR = 131, SSRR = 137 };
+	enum { END = 0, NOP = 1, LSRR = 131, SSRR = 137, ALERT = 148 };
 
 	while (p < end && *p != END) {
 		if (*p == NOP) {
@@ -168,6 +180,7 @@ ip4_options_ok(const uint8_t *p, const uint8_t *end)
 			return false;
 		if (end - p < 2 || p[1] < 2 || p[1] > end - p)
 			return false;
+		*alert |= *p == ALERT && p[1] == 4;
 		p += p[1];
 	}
 	return true;
@@ -227,41 +240,64 @@ parse_arp(const struct frame *f, struct wire_view *v)
 	return v->kind = WIRE_ARP;
 }
 
-/* Both transports: the IP header has passed; l4_off is where it ends. */
+/*
+ * The upper layer: the IP header has passed and is in *v but for kind; off is where the layer starts, len what
+ * IP brought of it.
+ */
 static inline enum wire_kind
-parse_l4(const struct frame *f, uint8_t proto, uint32_t l4_off, uint32_t l3_payload,
-	 struct wire_view *v)
+parse_udp(const struct frame *f, uint32_t off, uint32_t len, struct wire_view *v)
 {
-	const uint8_t *l4 = f->p + l4_off;
-	uint32_t udp_len;
+	const uint8_t *udp = f->p + off;
 
-	if (likely(proto == WIRE_PROTO_UDP)) {
-		/* 18. RFC 768: a whole header. */
-		if (unlikely(l3_payload < WIRE_UDP_LEN))
-			return refuse(v, WEIR_DROP_UDP_SHORT);
-		if (unlikely(f->avail < l4_off + WIRE_UDP_LEN))
-			return want(v, l4_off + WIRE_UDP_LEN);
-		/* 19. RFC 768 "Length": at least 8; not beyond what IP brought. Less is a trim. */
-		udp_len = WIRE_BE16(load16(l4 + offsetof(struct wire_udp, len)));
-		if (unlikely(udp_len < WIRE_UDP_LEN || udp_len > l3_payload))
-			return refuse(v, WEIR_DROP_UDP_LENGTH);
-		/* 20. RFC 6335 6: port 0 is reserved; nobody listens there. Source 0 is legal. */
-		v->dport = load16(l4 + offsetof(struct wire_udp, dport));
-		if (unlikely(v->dport == 0))
-			return refuse(v, WEIR_DROP_UDP_PORT0);
-		v->sport = load16(l4 + offsetof(struct wire_udp, sport));
-		v->udp_len = udp_len;
-		return v->kind = WIRE_UDP;
+	/* 18. RFC 768: a whole header. */
+	if (unlikely(len < WIRE_UDP_LEN))
+		return refuse(v, WEIR_DROP_UDP_SHORT);
+	if (unlikely(f->avail < off + WIRE_UDP_LEN))
+		return want(v, off + WIRE_UDP_LEN);
+	/* 19. RFC 768 "Length": at least 8; not beyond what IP brought. Less is a trim. */
+	v->udp_len = WIRE_BE16(load16(udp + offsetof(struct wire_udp, len)));
+	if (unlikely(v->udp_len < WIRE_UDP_LEN || v->udp_len > len))
+		return refuse(v, WEIR_DROP_UDP_LENGTH);
+	/* 20. RFC 6335 6: port 0 is reserved; nobody listens there. Source 0 is legal. */
+	v->dport = load16(udp + offsetof(struct wire_udp, dport));
+	if (unlikely(v->dport == 0))
+		return refuse_told(v, WEIR_DROP_UDP_PORT0);
+	v->sport = load16(udp + offsetof(struct wire_udp, sport));
+	return v->kind = WIRE_UDP;
+}
+
+/* 17. RFC 792, RFC 4443 2.1, RFC 2236 2: a whole header, eight bytes in each of them. */
+static enum wire_kind
+parse_control(const struct frame *f, uint32_t off, uint32_t len, enum wire_kind kind,
+	      enum weir_drop too_short, struct wire_view *v)
+{
+	if (len < WIRE_ICMP_LEN)
+		return refuse(v, too_short);
+	if (f->avail < off + WIRE_ICMP_LEN)
+		return want(v, off + WIRE_ICMP_LEN);
+	return v->kind = (uint8_t)kind;
+}
+
+/* Not UDP in one piece: *v is that of the header. COLD. */
+static __attribute__((noinline)) enum wire_kind
+parse_ip4_other(const struct frame *f, wire_be16 frag, wire_be16 id, struct wire_view *v)
+{
+	const uint32_t off = (uint32_t)v->l2_len + v->l3_len;
+
+	/* 16. RFC 791 3.1 "Protocol". */
+	if (v->proto != WIRE_PROTO_UDP && v->proto != WIRE_PROTO_ICMP &&
+	    v->proto != WIRE_PROTO_IGMP)
+		return refuse_told(v, WEIR_DROP_IP_PROTO);
+	/* RFC 791 3.2: of a datagram in pieces the rest is looked at when it is whole. */
+	if ((frag & WIRE_BE16(WIRE_IP4_FRAG_MASK)) != 0) {
+		v->frag_more = (frag & WIRE_BE16(WIRE_IP4_MF)) != 0;
+		v->frag_off = (uint16_t)((WIRE_BE16(frag) & WIRE_IP4_OFFSET) * 8);
+		v->frag_id = id;
+		return v->kind = WIRE_FRAG;
 	}
-	/* 17. RFC 792: a whole ICMP header. */
-	if (l3_payload < WIRE_ICMP_LEN)
-		return refuse(v, WEIR_DROP_ICMP_SHORT);
-	if (f->avail < l4_off + WIRE_ICMP_LEN)
-		return want(v, l4_off + WIRE_ICMP_LEN);
-	v->sport = 0;
-	v->dport = 0;
-	v->udp_len = 0;
-	return v->kind = WIRE_ICMP;
+	if (v->proto == WIRE_PROTO_IGMP)
+		return parse_control(f, off, v->l3_payload, WIRE_IGMP, WEIR_DROP_MEMBER_BAD, v);
+	return parse_control(f, off, v->l3_payload, WIRE_ICMP, WEIR_DROP_ICMP_SHORT, v);
 }
 
 /* Checks 10 to 20. hdr_len is 20 as a constant on the straight line, else what IHL says. */
@@ -270,9 +306,10 @@ parse_ip4_rest(const struct frame *f, const struct wire_parse_opt *opt, uint32_t
 	       struct wire_view *v)
 {
 	const uint8_t *ip = f->p + WIRE_ETH_LEN;
+	bool alert = false;
 	uint32_t total_len;
 	wire_be32 src, dst;
-	uint8_t proto;
+	wire_be16 frag;
 
 	/* 10. RFC 1812 5.2.2 (5): header <= total length; RFC 894: padding may follow. */
 	total_len = WIRE_BE16(load16(ip + offsetof(struct wire_ip4, total_len)));
@@ -282,11 +319,8 @@ parse_ip4_rest(const struct frame *f, const struct wire_parse_opt *opt, uint32_t
 	if (!opt->ip_csum_good && unlikely(!ip4_csum_ok(ip, hdr_len)))
 		return refuse(v, WEIR_DROP_IP_CSUM);
 	/* 12. RFC 1122 3.2.1.8: options well-formed; RFC 7126 4.3, 4.4: no source routes. */
-	if (hdr_len > WIRE_IP4_MIN && !ip4_options_ok(ip + WIRE_IP4_MIN, ip + hdr_len))
+	if (hdr_len > WIRE_IP4_MIN && !ip4_options_ok(ip + WIRE_IP4_MIN, ip + hdr_len, &alert))
 		return refuse(v, WEIR_DROP_IP_OPTION);
-	/* 13. RFC 791 3.2: first, middle and last fragments alike. */
-	if (unlikely(load16(ip + offsetof(struct wire_ip4, frag)) & WIRE_BE16(WIRE_IP4_FRAG_MASK)))
-		return refuse(v, WEIR_DROP_IP_FRAG);
 	/* 14. RFC 1122 3.2.1.3: a source that can exist. */
 	src = load32(ip + offsetof(struct wire_ip4, src));
 	if (unlikely(!ip4_src_ok(src)) && !(opt->loopback && (WIRE_BE32(src) >> 24) == 127))
@@ -295,21 +329,24 @@ parse_ip4_rest(const struct frame *f, const struct wire_parse_opt *opt, uint32_t
 	dst = load32(ip + offsetof(struct wire_ip4, dst));
 	if (unlikely(!ip4_dst_ok(dst)) && !(opt->loopback && (WIRE_BE32(dst) >> 24) == 127))
 		return refuse(v, WEIR_DROP_IP_DST);
-	/* 16. RFC 791 3.1 "Protocol". */
-	proto = ip[offsetof(struct wire_ip4, proto)];
-	if (unlikely(proto != WIRE_PROTO_UDP && proto != WIRE_PROTO_ICMP))
-		return refuse(v, WEIR_DROP_IP_PROTO);
 
-	v->reason = 0;
+	memset(v, 0, sizeof(*v));
 	v->family = 4;
 	v->l2_len = WIRE_ETH_LEN;
-	v->l3_len = (uint8_t)hdr_len;
+	v->l3_len = (uint16_t)hdr_len;
 	v->eth_group = f->eth_group;
-	v->need = 0;
+	v->proto = ip[offsetof(struct wire_ip4, proto)];
+	v->hop_limit = ip[offsetof(struct wire_ip4, ttl)];
+	v->traffic = ip[offsetof(struct wire_ip4, tos)];
+	v->router_alert = alert;
 	v->l3_payload = total_len - hdr_len;
 	v->src4 = src;
 	v->dst4 = dst;
-	return parse_l4(f, proto, WIRE_ETH_LEN + hdr_len, total_len - hdr_len, v);
+	/* 13, 16: whole, and UDP. */
+	frag = load16(ip + offsetof(struct wire_ip4, frag));
+	if (unlikely((frag & WIRE_BE16(WIRE_IP4_FRAG_MASK)) != 0 || v->proto != WIRE_PROTO_UDP))
+		return parse_ip4_other(f, frag, load16(ip + offsetof(struct wire_ip4, id)), v);
+	return parse_udp(f, WIRE_ETH_LEN + hdr_len, total_len - hdr_len, v);
 }
 
 /* Off the straight line: the first byte is not version 4 with five words. */
@@ -348,6 +385,261 @@ parse_ip4(const struct frame *f, const struct wire_parse_opt *opt, struct wire_v
 	return parse_ip4_rest(f, opt, WIRE_IP4_MIN, v);
 }
 
+/* 6. IEEE 802.1Q 9.3: a whole tag, and the EtherType behind it. */
+static enum wire_kind
+parse_vlan(const struct frame *f, struct wire_view *v)
+{
+	if (f->len < WIRE_ETH_LEN + WIRE_VLAN_LEN)
+		return refuse(v, WEIR_DROP_ETH_VLAN);
+	if (f->avail < WIRE_ETH_LEN + WIRE_VLAN_LEN)
+		return want(v, WIRE_ETH_LEN + WIRE_VLAN_LEN);
+	memset(v, 0, sizeof(*v));
+	v->l2_len = WIRE_ETH_LEN;
+	v->eth_group = f->eth_group;
+	return v->kind = WIRE_VLAN;
+}
+
+/* ---- IPv6 ---- */
+
+/* An IPv6 header is refused, and its sender is told: code of the parameter problem, offset in the packet. */
+static __attribute__((cold, noinline)) enum wire_kind
+refuse_param(struct wire_view *v, enum weir_drop reason, unsigned int code, uint32_t pointer)
+{
+	v->param = (uint8_t)(code + 1);
+	v->pointer = (uint16_t)pointer;
+	return refuse_told(v, reason);
+}
+
+/* RFC 4443 3.4. */
+enum { PARAM_HEADER = 0, PARAM_NEXT = 1, PARAM_OPTION = 2 };
+
+/*
+ * A source that can exist. RFC 4291 2.7: no group; 2.5.3: ::1 stays within a host; no IPv4 address in disguise
+ * (2.5.5), which a listener of both families would take for one. The unspecified one is looked at later.
+ */
+static inline bool
+ip6_src_ok(const uint8_t *a, bool loopback)
+{
+	const uint64_t hi = wire_load64(a), lo = wire_load64(a + 8);
+
+	if (unlikely(a[0] == 0xff))
+		return false;
+	if (likely(hi != 0))
+		return true;
+	return (lo & WIRE_BE64(UINT64_MAX << 32)) != WIRE_BE64(UINT64_C(0xffff) << 32) &&
+	       (loopback || lo != WIRE_BE64(1));
+}
+
+/* RFC 4291 2.5.2, 2.5.3, and 2.7 with erratum 3480: what never is a destination on a wire. */
+static inline bool
+ip6_dst_ok(const uint8_t *a, bool loopback)
+{
+	const uint64_t hi = wire_load64(a), lo = wire_load64(a + 8);
+
+	if (unlikely(a[0] == 0xff)) /* scopes 0: reserved, 1: within a node */
+		return (a[1] & 0xf) > 1 || (loopback && (a[1] & 0xf) == 1);
+	if (likely(hi != 0))
+		return true;
+	return lo != 0 && (lo & WIRE_BE64(UINT64_MAX << 32)) != WIRE_BE64(UINT64_C(0xffff) << 32) &&
+	       (loopback || lo != WIRE_BE64(1));
+}
+
+/* Of one header of options (RFC 8504 5.3), as Linux bounds them. */
+#define EXT6_OPTIONS 8
+#define EXT6_PADDING 7 /* bytes in a row */
+#define EXT6_HEADERS 8
+
+/*
+ * RFC 8200 4.2: the options of a hop-by-hop or destination options header, from at to end (in the frame). True:
+ * they may be passed over. False: the verdict is in *v.
+ */
+static __attribute__((noinline)) bool
+ip6_options_ok(const struct frame *f, uint32_t at, uint32_t end, bool hop_by_hop, bool to_group,
+	       struct wire_view *v)
+{
+	enum { PAD1 = 0, PADN = 1, ALERT = 5, JUMBO = 0xc2 };
+	unsigned int n = 0, padding = 0;
+
+	while (at < end) {
+		const uint8_t *o = f->p + at;
+		uint32_t len = 1;
+
+		if (*o != PAD1) {
+			if (end - at < 2 || o[1] > end - at - 2)
+				return refuse(v, WEIR_DROP_IP6_EXT), false;
+			len = 2u + o[1];
+		}
+		if (*o == PAD1 || *o == PADN) {
+			padding += len;
+			if (padding > EXT6_PADDING)
+				return refuse(v, WEIR_DROP_IP6_EXT), false;
+			for (uint32_t i = 2; i < len; i++) /* RFC 4942 2.1.9.5 */
+				if (o[i] != 0)
+					return refuse(v, WEIR_DROP_IP6_EXT), false;
+			at += len;
+			continue;
+		}
+		padding = 0;
+		if (++n > EXT6_OPTIONS)
+			return refuse(v, WEIR_DROP_IP6_EXT), false;
+		if (*o == ALERT && hop_by_hop) {
+			if (o[1] != 2) /* RFC 2711 2.1 */
+				return refuse(v, WEIR_DROP_IP6_EXT), false;
+			v->router_alert = true;
+		} else if (*o >> 6 != 0) { /* unknown, and not to be passed over */
+			const enum weir_drop why =
+				*o == JUMBO ? WEIR_DROP_IP6_JUMBO : WEIR_DROP_IP6_OPTION;
+
+			if (*o >> 6 == 1 || (*o >> 6 == 3 && to_group))
+				refuse(v, why);
+			else
+				refuse_param(v, why, PARAM_OPTION, at - WIRE_ETH_LEN);
+			return false;
+		}
+		at += len;
+	}
+	return true;
+}
+
+/* RFC 4291 2.5.2: who has no address yet only asks for one, or for neighbours and groups. */
+static bool
+from_nobody_ok(const struct frame *f, const struct wire_view *v)
+{
+	const uint8_t *icmp = f->p + v->l2_len + v->l3_len;
+
+	if (v->kind != WIRE_ICMP6)
+		return v->kind != WIRE_UDP && v->kind != WIRE_FRAG;
+	return *icmp == WIRE_ICMP6_RS || *icmp == WIRE_ICMP6_NS || *icmp == WIRE_ICMP6_MLD_REPORT ||
+	       *icmp == WIRE_ICMP6_MLD_DONE || *icmp == WIRE_ICMP6_MLD2_REPORT;
+}
+
+/*
+ * Checks 13 to 17: the chain of headers up to the upper layer, bounded in bytes and in number; *v is that of the
+ * IPv6 header. COLD beside UDP right behind it.
+ */
+static __attribute__((noinline)) enum wire_kind
+parse_ip6_chain(const struct frame *f, struct wire_view *v)
+{
+	const bool to_group = f->p[WIRE_ETH_LEN + offsetof(struct wire_ip6, dst)] == 0xff;
+	const uint32_t end = WIRE_ETH_LEN + WIRE_IP6_LEN + v->l3_payload;
+	const uint32_t first = WIRE_ETH_LEN + WIRE_IP6_LEN;
+	uint32_t named = WIRE_ETH_LEN + (uint32_t)offsetof(struct wire_ip6, next);
+	uint32_t at = first;
+
+	/* RFC 2675 3: no length, for the true one is in the options. */
+	if (v->l3_payload == 0 && v->proto == WIRE_PROTO_HOPOPTS)
+		return refuse_param(v, WEIR_DROP_IP6_JUMBO, PARAM_HEADER,
+				    offsetof(struct wire_ip6, payload_len));
+	for (unsigned int n = 0;; n++) {
+		const uint8_t next = f->p[named];
+		const uint8_t *h = f->p + at;
+		uint32_t len;
+
+		v->proto = next;
+		v->l3_len = (uint16_t)(at - WIRE_ETH_LEN);
+		v->l3_payload = end - at;
+		switch (next) {
+		case WIRE_PROTO_UDP:
+			return parse_udp(f, at, end - at, v);
+		case WIRE_PROTO_ICMP6:
+			return parse_control(f, at, end - at, WIRE_ICMP6, WEIR_DROP_ICMP_SHORT, v);
+		case WIRE_PROTO_NONE: /* RFC 8200 4.7: nothing follows */
+			return refuse(v, WEIR_DROP_IP_PROTO);
+		case WIRE_PROTO_HOPOPTS:
+			/* RFC 8200 4.1: right behind the IPv6 header, else as any unknown one. */
+			if (n != 0)
+				return refuse_param(v, WEIR_DROP_IP6_EXT, PARAM_NEXT,
+						    named - WIRE_ETH_LEN);
+			break;
+		case WIRE_PROTO_ROUTING:
+		case WIRE_PROTO_FRAGMENT:
+		case WIRE_PROTO_DSTOPTS:
+			break;
+		default:
+			return refuse_param(v, WEIR_DROP_IP_PROTO, PARAM_NEXT,
+					    named - WIRE_ETH_LEN);
+		}
+		/* 13. RFC 8504 5.3: within bounds; RFC 8200 4: within the packet. */
+		if (n == EXT6_HEADERS || end - at < 8 || at + 8 - first > WIRE_EXT6_MAX)
+			return refuse(v, WEIR_DROP_IP6_EXT);
+		if (f->avail < at + 8)
+			return want(v, at + 8);
+		len = next == WIRE_PROTO_FRAGMENT ? 8 : 8u + 8u * h[1];
+		if (len > end - at || at + len - first > WIRE_EXT6_MAX)
+			return refuse(v, WEIR_DROP_IP6_EXT);
+		if (next == WIRE_PROTO_FRAGMENT) {
+			const uint16_t off = WIRE_BE16(load16(h + 2));
+
+			v->proto = h[0];
+			v->l3_len = (uint16_t)(at + 8 - WIRE_ETH_LEN);
+			v->l3_payload = end - at - 8;
+			v->frag_more = off & 1;
+			v->frag_off = off & 0xfff8;
+			v->frag_hdr = (uint16_t)at;
+			v->frag_prev = (uint16_t)named;
+			v->frag_id = load32(h + 4);
+			return v->kind = WIRE_FRAG;
+		}
+		if (f->avail < at + len)
+			return want(v, at + len);
+		if (next != WIRE_PROTO_ROUTING) {
+			if (!ip6_options_ok(f, at + 2, at + len, next == WIRE_PROTO_HOPOPTS,
+					    to_group, v))
+				return WIRE_DROP;
+		} else if (h[3] != 0) {
+			/* RFC 8200 4.4: a type that is not known, to be followed further. */
+			return refuse_param(v, WEIR_DROP_IP6_ROUTING, PARAM_HEADER,
+					    at + 2 - WIRE_ETH_LEN);
+		}
+		named = at;
+		at += len;
+	}
+}
+
+static enum wire_kind
+parse_ip6(const struct frame *f, const struct wire_parse_opt *opt, struct wire_view *v)
+{
+	const uint8_t *ip = f->p + WIRE_ETH_LEN;
+	uint64_t src[2];
+	uint32_t len;
+
+	/* 6. RFC 8200 3: a whole header. */
+	if (unlikely(f->len < WIRE_ETH_LEN + WIRE_IP6_LEN))
+		return refuse(v, WEIR_DROP_IP_SHORT);
+	if (unlikely(f->avail < WIRE_ETH_LEN + WIRE_IP6_LEN))
+		return want(v, WIRE_ETH_LEN + WIRE_IP6_LEN);
+	/* 7. RFC 8200 3 "Version". */
+	if (unlikely(ip[0] >> 4 != 6))
+		return refuse(v, WEIR_DROP_IP_VERSION);
+	/* 10. RFC 8200 3 "Payload Length": not beyond the frame; RFC 2464 3: padding may follow. */
+	len = WIRE_BE16(load16(ip + offsetof(struct wire_ip6, payload_len)));
+	if (unlikely(len > f->len - WIRE_ETH_LEN - WIRE_IP6_LEN))
+		return refuse(v, WEIR_DROP_IP_LENGTH);
+	/* 14, 15. RFC 4291 2: addresses that can exist. */
+	memcpy(src, ip + offsetof(struct wire_ip6, src), sizeof(src));
+	if (unlikely(!ip6_src_ok((const uint8_t *)src, opt->loopback)))
+		return refuse(v, WEIR_DROP_IP_SRC);
+	if (unlikely(!ip6_dst_ok(ip + offsetof(struct wire_ip6, dst), opt->loopback)))
+		return refuse(v, WEIR_DROP_IP_DST);
+	memset(v, 0, sizeof(*v));
+	v->family = 6;
+	v->l2_len = WIRE_ETH_LEN;
+	v->l3_len = WIRE_IP6_LEN;
+	v->eth_group = f->eth_group;
+	v->proto = ip[offsetof(struct wire_ip6, next)];
+	v->hop_limit = ip[offsetof(struct wire_ip6, hop_limit)];
+	v->traffic = (uint8_t)(ip[0] << 4 | ip[1] >> 4);
+	v->l3_payload = len;
+	if (likely(v->proto == WIRE_PROTO_UDP))
+		(void)parse_udp(f, WIRE_ETH_LEN + WIRE_IP6_LEN, len, v);
+	else
+		(void)parse_ip6_chain(f, v);
+	/* 14. */
+	if (unlikely((src[0] | src[1]) == 0) && v->kind < WIRE_DROP && !from_nobody_ok(f, v))
+		return refuse(v, WEIR_DROP_IP_SRC);
+	return (enum wire_kind)v->kind;
+}
+
 static inline enum wire_kind
 parse_eth(struct frame *f, const struct wire_parse_opt *opt, struct wire_view *v)
 {
@@ -358,11 +650,13 @@ parse_eth(struct frame *f, const struct wire_parse_opt *opt, struct wire_view *v
 	/* 1. RFC 894: a whole Ethernet header. */
 	if (unlikely(f->len < WIRE_ETH_LEN))
 		return refuse(v, WEIR_DROP_ETH_SHORT);
-	/* 2. RFC 1122 2.3.3: not longer than the port's MTU allows. */
-	if (unlikely(opt->max_frame != 0 && f->len > opt->max_frame))
-		return refuse(v, WEIR_DROP_ETH_OVERSIZE);
 	if (unlikely(f->avail < WIRE_ETH_LEN))
 		return want(v, WIRE_ETH_LEN);
+	/* 2. RFC 1122 2.3.3: not longer than the port's MTU allows; a tag is no part of that. */
+	if (unlikely(opt->max_frame != 0 && f->len > opt->max_frame) &&
+	    (load16(f->p + offsetof(struct wire_eth, type)) != WIRE_BE16(WIRE_ETH_VLAN) ||
+	     f->len > opt->max_frame + WIRE_VLAN_LEN))
+		return refuse(v, WEIR_DROP_ETH_OVERSIZE);
 	/* 3. IEEE 802.3 3.2.3: the source is one station. */
 	if (unlikely((src[0] & 1) != 0 || (load32(src) | load16(src + 4)) == 0))
 		return refuse(v, WEIR_DROP_ETH_SRC);
@@ -383,10 +677,12 @@ parse_eth(struct frame *f, const struct wire_parse_opt *opt, struct wire_view *v
 		return parse_ip4(f, opt, v);
 	case WIRE_BE16(WIRE_ETH_ARP):
 		return parse_arp(f, v);
+	case WIRE_BE16(WIRE_ETH_IP6):
+		return parse_ip6(f, opt, v);
 	case WIRE_BE16(WIRE_ETH_VLAN):
+		return parse_vlan(f, v);
 	case WIRE_BE16(WIRE_ETH_QINQ):
-		return refuse(v, WEIR_DROP_ETH_VLAN);
-	case WIRE_BE16(WIRE_ETH_IP6): /* the second family's place */
+		return refuse(v, WEIR_DROP_ETH_QINQ);
 	default:
 		return refuse(v, WEIR_DROP_ETH_TYPE);
 	}

@@ -108,6 +108,7 @@ static_assert(sizeof(struct wire_ip4) == WIRE_IP4_MIN, "RFC 791");
 #define WIRE_IP4_MF 0x2000
 /* More-fragments and offset in one mask: zero means "not a fragment". DF is not in it. */
 #define WIRE_IP4_FRAG_MASK 0x3fff
+#define WIRE_IP4_OFFSET    0x1fff
 
 /* RFC 8200 3. */
 struct wire_ip6 {
@@ -326,6 +327,7 @@ struct wire_view {
 	uint8_t hop_limit; /* or TTL */
 	uint8_t traffic;   /* traffic class, or TOS */
 	bool router_alert; /* RFC 2113, RFC 2711 */
+	bool reassembled;  /* came in fragments: set by rx.c */
 	/* WIRE_DROP, IPv6: the offset that a parameter problem points to, when one is due. */
 	uint16_t pointer; /* from the start of the IP header */
 	uint8_t param;    /* ICMPv6 parameter problem: code + 1; 0: none is due */
@@ -358,8 +360,11 @@ struct wire_parse_opt {
  * verdict is the one that all bytes would give. The checks need no address knowledge beyond the MAC:
  * whether an IP address is ours, and all checksums but IPv4's header, are the caller's.
  *
- * With WIRE_UDP and WIRE_ICMP the first l2_len + l3_len + 8 bytes lie within avail, with WIRE_ARP
- * the first l2_len + WIRE_ARP_LEN. *v is written whole: what a verdict does not use is 0.
+ * With WIRE_UDP, WIRE_ICMP, WIRE_ICMP6 and WIRE_IGMP the first l2_len + l3_len + 8 bytes lie within avail, with
+ * WIRE_FRAG l2_len + l3_len, with WIRE_ARP l2_len + WIRE_ARP_LEN, with WIRE_VLAN l2_len + WIRE_VLAN_LEN; with a
+ * parameter problem the IPv6 header. *v is written whole: what a verdict does not use is 0. Of WIRE_DROP all is,
+ * unless the sender may be told: UDP_PORT0, IP_PROTO over IPv4, a parameter problem. Then the lengths, addresses
+ * and so on are as far as they were known.
  */
 void wire_parse(const uint8_t *p, uint32_t avail, uint32_t frame_len,
 		const struct wire_parse_opt *opt, struct wire_view *v);
@@ -497,6 +502,120 @@ wire_train_other(const struct wire_train *t, const uint8_t *p, uint32_t len, uin
 	    (p[36] | p[37]) == 0)
 		return false;
 	return wire_train_whole(p) && wire_train_payload(p, len, payload);
+}
+
+/* ---- the same for IPv6: Ethernet, 40 bytes, UDP ---- */
+
+struct wire_train6 {
+	uint8_t p0[16];  /* bytes 0-15 of the frame that all follow */
+	uint8_t p20[16]; /* bytes 20-35: next header, hop limit, source */
+	uint8_t p36[16]; /* bytes 36-51: source, destination */
+	uint8_t p42[16]; /* bytes 42-57: destination, ports */
+};
+
+/* Which bits have to be as before: not traffic class, flow label and hop limit. */
+#define WIRE_TRAIN6_P0                                                                             \
+	{                                                                                          \
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,      \
+			0xff, 0xf0, 0                                                              \
+	}
+#define WIRE_TRAIN6_P20                                                                            \
+	{                                                                                          \
+		0xff, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,   \
+			0xff, 0xff                                                                 \
+	}
+
+#define WIRE_TRAIN6_MIN (WIRE_ETH_LEN + WIRE_IP6_LEN + WIRE_UDP_LEN)
+
+/* p: a frame that was accepted: wire_parse() said WIRE_UDP with l3_len 40, the addresses are good. */
+static inline void
+wire_train6_start(struct wire_train6 *t, const uint8_t *p)
+{
+	memcpy(t->p0, p, sizeof(t->p0));
+	memcpy(t->p20, p + 20, sizeof(t->p20));
+	memcpy(t->p36, p + 36, sizeof(t->p36));
+	memcpy(t->p42, p + 42, sizeof(t->p42));
+}
+
+static inline void
+wire_train6_none(struct wire_train6 *t)
+{
+	memset(t, 0, sizeof(*t));
+}
+
+static inline bool
+wire_train6_same_flow(const struct wire_train6 *t, const uint8_t *p)
+{
+	return ((wire_load64(p + 22) ^ wire_load64(t->p20 + 2)) |
+		(wire_load64(p + 28) ^ wire_load64(t->p20 + 8)) |
+		(wire_load64(p + 36) ^ wire_load64(t->p36)) |
+		(wire_load64(p + 44) ^ wire_load64(t->p36 + 8)) |
+		(wire_load64(p + 50) ^ wire_load64(t->p42 + 8))) == 0;
+}
+
+/* 10, 19, as wire_train_payload(). */
+static inline bool
+wire_train6_payload(const uint8_t *p, uint32_t len, uint32_t *payload)
+{
+	const struct wire_ip6 *ip = (const struct wire_ip6 *)(const void *)(p + WIRE_ETH_LEN);
+	const struct wire_udp *udp = (const struct wire_udp *)(const void *)(ip + 1);
+	const uint32_t room = WIRE_BE16(ip->payload_len) - (uint32_t)WIRE_UDP_LEN;
+
+	*payload = WIRE_BE16(udp->len) - (uint32_t)WIRE_UDP_LEN;
+	if (__builtin_expect(room > len - WIRE_TRAIN6_MIN, 0))
+		return false;
+	return __builtin_expect(*payload <= room, 1);
+}
+
+/* As wire_train_follow(); len is WIRE_TRAIN6_MIN at least. There is no header checksum to leave. */
+static inline bool
+wire_train6_follow(const struct wire_train6 *t, const uint8_t *p, uint32_t len, uint32_t *payload)
+{
+	/* 3, 4, 5, 7, 13, 14, 15, 20: as before. */
+#ifdef __SSE4_1__
+	static const uint8_t p0[16] = WIRE_TRAIN6_P0;
+	static const uint8_t p20[16] = WIRE_TRAIN6_P20;
+#define WIRE_TRAIN_LOAD(bytes) _mm_loadu_si128((const __m128i *)(const void *)(bytes))
+	__m128i a = _mm_xor_si128(WIRE_TRAIN_LOAD(p), WIRE_TRAIN_LOAD(t->p0));
+	__m128i b = _mm_xor_si128(WIRE_TRAIN_LOAD(p + 20), WIRE_TRAIN_LOAD(t->p20));
+	const __m128i c = _mm_xor_si128(WIRE_TRAIN_LOAD(p + 36), WIRE_TRAIN_LOAD(t->p36));
+	const __m128i d = _mm_xor_si128(WIRE_TRAIN_LOAD(p + 42), WIRE_TRAIN_LOAD(t->p42));
+
+	a = _mm_or_si128(_mm_and_si128(a, WIRE_TRAIN_LOAD(p0)),
+			 _mm_and_si128(b, WIRE_TRAIN_LOAD(p20)));
+	a = _mm_or_si128(a, _mm_or_si128(c, d));
+#undef WIRE_TRAIN_LOAD
+	if (__builtin_expect(!_mm_testz_si128(a, a), 0))
+		return false;
+#else
+	const uint64_t a =
+		(wire_load64(p) ^ wire_load64(t->p0)) |
+		((wire_load64(p + 8) ^ wire_load64(t->p0 + 8)) & WIRE_BE64(~UINT64_C(0xfff)));
+
+	if (__builtin_expect((a | (uint64_t)(p[20] ^ t->p20[0])) != 0, 0) ||
+	    !wire_train6_same_flow(t, p))
+		return false;
+#endif
+	return wire_train6_payload(p, len, payload);
+}
+
+/* As wire_train_other(). Sources that begin with 64 zero bits are left to wire_parse(). */
+static inline bool
+wire_train6_other(const struct wire_train6 *t, const uint8_t *p, uint32_t len, uint32_t *payload)
+{
+	const uint64_t w0 = wire_load64(p) ^ wire_load64(t->p0);
+	const uint64_t w8 = wire_load64(p + 8) ^ wire_load64(t->p0 + 8);
+	const uint64_t differ =
+		(w0 & WIRE_BE64(UINT64_MAX << 16)) | (w8 & WIRE_BE64(UINT64_C(0xfffff000))) |
+		(uint64_t)(p[20] ^ t->p20[0]) | (wire_load64(p + 38) ^ wire_load64(t->p36 + 2)) |
+		(wire_load64(p + 46) ^ wire_load64(t->p42 + 4));
+	const uint64_t mac = wire_load64(p + 6) & WIRE_BE64(UINT64_MAX << 16);
+
+	/* 3: no group, not zero. 14. 20. */
+	if (differ != 0 || (p[6] & 1) != 0 || mac == 0 || p[22] == 0xff ||
+	    wire_load64(p + 22) == 0 || (p[56] | p[57]) == 0)
+		return false;
+	return wire_train6_payload(p, len, payload);
 }
 
 #endif /* WEIR_WIRE_H */

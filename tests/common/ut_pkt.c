@@ -62,6 +62,16 @@ ut_pseudo_sum(uint32_t src, uint32_t dst, uint8_t proto, uint16_t len)
 	return (src >> 16) + (src & 0xffff) + (dst >> 16) + (dst & 0xffff) + proto + len;
 }
 
+uint32_t
+ut_pseudo_sum6(const uint8_t *src, const uint8_t *dst, uint8_t proto, uint32_t len)
+{
+	uint32_t sum = (len >> 16) + (len & 0xffff) + proto;
+
+	for (size_t i = 0; i < 16; i += 2)
+		sum += (uint32_t)ut_get16(src + i) + ut_get16(dst + i);
+	return sum;
+}
+
 void
 ut_fix_ip_csum(uint8_t *frame, size_t len)
 {
@@ -102,6 +112,62 @@ ut_pkt_udp(void)
 	};
 
 	return p;
+}
+
+struct ut_pkt
+ut_pkt_udp6(void)
+{
+	struct ut_pkt p = ut_pkt_udp();
+
+	p.kind = UT_UDP6;
+	p.eth_type = 0x86dd;
+	p.ip_version = 6;
+	memcpy(p.ip6_src, UT_PEER_IP6, 16);
+	memcpy(p.ip6_dst, UT_OUR_IP6, 16);
+	p.ip6_payload_len = UT_AUTO;
+	return p;
+}
+
+struct ut_pkt
+ut_pkt_icmp6_echo(void)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	p.kind = UT_ICMP6;
+	p.ip_proto = 58;
+	p.icmp_type = 128;
+	p.icmp_csum = UT_AUTO;
+	p.icmp_id = 0x4242;
+	p.icmp_seq = 1;
+	return p;
+}
+
+void
+ut_pkt_ext6(struct ut_pkt *pkt, uint8_t type, const void *body, size_t len)
+{
+	const size_t size = type == 44 ? 8 : (len + 2 + 7) / 8 * 8;
+	uint8_t *h = pkt->ip6_ext + pkt->ip6_ext_len;
+
+	ut_check(pkt->ip6_ext_len + size <= sizeof(pkt->ip6_ext), "no room for %zu bytes", size);
+	if (pkt->ip6_ext_len == 0)
+		pkt->ip6_first = type;
+	else
+		pkt->ip6_ext[pkt->ip6_named] = type;
+	memset(h, 0, size);
+	h[1] = type == 44 ? 0 : (uint8_t)(size / 8 - 1);
+	memcpy(h + 2, body, len);
+	pkt->ip6_named = pkt->ip6_ext_len;
+	pkt->ip6_ext_len = (uint16_t)(pkt->ip6_ext_len + size);
+}
+
+void
+ut_pkt_frag6(struct ut_pkt *pkt, unsigned int off, int more, uint32_t id)
+{
+	uint8_t body[6];
+
+	ut_put16(body, (uint16_t)(off | (more != 0)));
+	ut_put32(body + 2, id);
+	ut_pkt_ext6(pkt, 44, body, sizeof(body));
 }
 
 struct ut_pkt
@@ -211,7 +277,9 @@ put_udp(const struct ut_pkt *pkt, uint8_t *udp)
 	ut_put16(udp + 6, 0);
 	/* Over the length that the field says, as a receiver would do it, when that is there. */
 	csum = ut_csum(udp, said < len ? said : len,
-		       ut_pseudo_sum(pkt->ip_src, pkt->ip_dst, pkt->ip_proto, said));
+		       pkt->kind == UT_UDP6
+			       ? ut_pseudo_sum6(pkt->ip6_src, pkt->ip6_dst, 17, said)
+			       : ut_pseudo_sum(pkt->ip_src, pkt->ip_dst, pkt->ip_proto, said));
 	ut_put16(udp + 6, chosen(pkt->udp_csum, csum == 0 ? 0xffff : csum));
 	return len;
 }
@@ -226,7 +294,12 @@ put_icmp(const struct ut_pkt *pkt, uint8_t *icmp)
 	ut_put16(icmp + 2, 0);
 	ut_put16(icmp + 4, pkt->icmp_id);
 	ut_put16(icmp + 6, pkt->icmp_seq);
-	ut_put16(icmp + 2, chosen(pkt->icmp_csum, ut_csum(icmp, len, 0)));
+	ut_put16(icmp + 2,
+		 chosen(pkt->icmp_csum,
+			ut_csum(icmp, len,
+				pkt->kind == UT_ICMP6 ? ut_pseudo_sum6(pkt->ip6_src, pkt->ip6_dst,
+								       58, (uint32_t)len)
+						      : 0)));
 	return len;
 }
 
@@ -258,6 +331,30 @@ put_ip4(const struct ut_pkt *pkt, uint8_t *ip)
 	return len;
 }
 
+static size_t
+put_ip6(const struct ut_pkt *pkt, uint8_t *ip)
+{
+	size_t len = 40u + pkt->ip6_ext_len;
+
+	memcpy(ip + 40, pkt->ip6_ext, pkt->ip6_ext_len);
+	if (pkt->ip6_ext_len > 0)
+		ip[40 + pkt->ip6_named] = pkt->ip_proto;
+	if (pkt->kind == UT_UDP6)
+		len += put_udp(pkt, ip + len);
+	else if (pkt->kind == UT_ICMP6)
+		len += put_icmp(pkt, ip + len);
+	else
+		len += put_payload(pkt, ip + len);
+	ut_put32(ip, (uint32_t)pkt->ip_version << 28 | (uint32_t)pkt->ip_tos << 20 |
+			     (pkt->ip6_label & 0xfffff));
+	ut_put16(ip + 4, chosen(pkt->ip6_payload_len, len - 40));
+	ip[6] = pkt->ip6_ext_len > 0 ? pkt->ip6_first : pkt->ip_proto;
+	ip[7] = pkt->ip_ttl;
+	memcpy(ip + 8, pkt->ip6_src, 16);
+	memcpy(ip + 24, pkt->ip6_dst, 16);
+	return len;
+}
+
 size_t
 ut_pkt_bytes(const struct ut_pkt *pkt, uint8_t *buf, size_t size)
 {
@@ -265,8 +362,10 @@ ut_pkt_bytes(const struct ut_pkt *pkt, uint8_t *buf, size_t size)
 	size_t need; /* with the longest headers of any kind: those of UDP, ICMP and ARP are equal */
 
 	ut_check(pkt->ip_opt_len <= sizeof(pkt->ip_opt), "%u bytes of options", pkt->ip_opt_len);
-	need = len + (pkt->vlan_tci != UT_AUTO ? 4 : 0) + 20 + (pkt->ip_opt_len + 3u) / 4 * 4 + 8 +
-	       pkt->payload_len + pkt->trailer_len;
+	need = len + (pkt->vlan_tci != UT_AUTO ? 4 : 0) +
+	       (pkt->kind >= UT_UDP6 ? 40u + pkt->ip6_ext_len
+				     : 20 + (pkt->ip_opt_len + 3u) / 4 * 4) +
+	       8 + pkt->payload_len + pkt->trailer_len;
 	ut_check(need <= size, "a frame of up to %zu bytes does not fit into %zu", need, size);
 	memcpy(buf, pkt->eth_dst, 6);
 	memcpy(buf + 6, pkt->eth_src, 6);
@@ -280,6 +379,8 @@ ut_pkt_bytes(const struct ut_pkt *pkt, uint8_t *buf, size_t size)
 		len += put_arp(pkt, buf + len);
 	else if (pkt->kind == UT_RAW_ETH)
 		len += put_payload(pkt, buf + len);
+	else if (pkt->kind >= UT_UDP6)
+		len += put_ip6(pkt, buf + len);
 	else
 		len += put_ip4(pkt, buf + len);
 	memset(buf + len, 0, pkt->trailer_len);
@@ -319,7 +420,7 @@ ut_bytes_mbuf(const void *bytes, size_t len, struct rte_mempool *pool)
 struct rte_mbuf *
 ut_pkt_mbuf(const struct ut_pkt *pkt, struct rte_mempool *pool)
 {
-	const size_t size = 128 + pkt->payload_len + pkt->trailer_len;
+	const size_t size = 128 + pkt->ip6_ext_len + pkt->payload_len + pkt->trailer_len;
 	uint8_t *frame = malloc(size);
 	struct rte_mbuf *m;
 

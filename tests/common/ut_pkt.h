@@ -9,7 +9,9 @@
  *	len = ut_pkt_bytes(&p, frame, sizeof(frame));
  *
  * The defaults: from UT_PEER_MAC, UT_PEER_IP, port UT_PEER_PORT to UT_OUR_MAC, UT_OUR_IP, port
- * UT_OUR_PORT, TTL 64, don't-fragment, 18 payload bytes (a minimal Ethernet frame).
+ * UT_OUR_PORT, TTL 64, don't-fragment, 18 payload bytes (a minimal Ethernet frame). Over IPv6 likewise from
+ * UT_PEER_IP6 to UT_OUR_IP6; traffic class and hop limit are ip_tos and ip_ttl, and ip_proto is the number of the
+ * upper layer, whatever extension headers ut_pkt_ext6() puts in front of it.
  */
 #ifndef UT_PKT_H
 #define UT_PKT_H
@@ -29,6 +31,8 @@ struct rte_mempool;
 	((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 #define UT_OUR_IP    UT_IP(10, 0, 0, 1)
 #define UT_PEER_IP   UT_IP(10, 0, 0, 2)
+#define UT_OUR_IP6   "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01" /* fd00::1 */
+#define UT_PEER_IP6  "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02"
 #define UT_OUR_PORT  9000
 #define UT_PEER_PORT 4660
 
@@ -38,6 +42,9 @@ enum ut_pkt_kind {
 	UT_ARP,
 	UT_RAW_IP4, /* IPv4 with the payload right behind its header */
 	UT_RAW_ETH, /* Ethernet with the payload right behind its header */
+	UT_UDP6,
+	UT_ICMP6,
+	UT_RAW_IP6, /* IPv6 with the payload right behind its headers */
 };
 
 struct ut_pkt {
@@ -62,6 +69,15 @@ struct ut_pkt {
 	uint8_t ip_opt[40];
 	uint8_t ip_opt_len; /* bytes; padded with zeros to whole words */
 
+	uint8_t ip6_src[16], ip6_dst[16];
+	uint32_t ip6_label; /* label, 20 bits */
+	int32_t ip6_payload_len;
+	uint8_t ip6_ext[320]; /* extension headers: ut_pkt_ext6() */
+	uint16_t ip6_ext_len;
+	uint16_t
+		ip6_named; /* offset in ip6_ext of the last header, whose first byte names what follows */
+	uint8_t ip6_first; /* type of the first */
+
 	uint16_t udp_sport, udp_dport;
 	int32_t udp_len;
 	int32_t udp_csum; /* 0: none */
@@ -80,6 +96,16 @@ struct ut_pkt ut_pkt_udp(void);
 struct ut_pkt ut_pkt_arp_request(void); /* broadcast: who has UT_OUR_IP, tell UT_PEER_IP */
 struct ut_pkt ut_pkt_arp_reply(void);   /* UT_PEER_IP is at UT_PEER_MAC */
 struct ut_pkt ut_pkt_icmp_echo(void);   /* request, identifier 0x4242, sequence 1 */
+struct ut_pkt ut_pkt_udp6(void);
+struct ut_pkt ut_pkt_icmp6_echo(void); /* the same over IPv6; other types: icmp_type, payload */
+
+/*
+ * Append an extension header of this type: body is what follows its length byte, filled with zeros to a multiple
+ * of 8 bytes. A fragment header (44) has its own length: body is the 6 bytes behind the reserved one.
+ */
+void ut_pkt_ext6(struct ut_pkt *pkt, uint8_t type, const void *body, size_t len);
+/* A fragment header: offset in bytes, more, identification. The kind should be UT_RAW_IP6. */
+void ut_pkt_frag6(struct ut_pkt *pkt, unsigned int off, int more, uint32_t id);
 
 /*
  * ICMP error from UT_PEER_IP to UT_OUR_IP that quotes quote_len bytes of an IP packet (its header
@@ -121,5 +147,6 @@ void ut_fix_ip_csum(uint8_t *frame, size_t len);
  */
 uint16_t ut_csum(const void *bytes, size_t len, uint32_t start);
 uint32_t ut_pseudo_sum(uint32_t src, uint32_t dst, uint8_t proto, uint16_t len);
+uint32_t ut_pseudo_sum6(const uint8_t *src, const uint8_t *dst, uint8_t proto, uint32_t len);
 
 #endif /* UT_PKT_H */

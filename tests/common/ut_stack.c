@@ -5,6 +5,7 @@
  */
 #include "common/ut_stack.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>
 
@@ -29,6 +30,8 @@ ut_stack_cfg(void)
 	cfg.stack.max_neigh = 64;
 	cfg.port.rx_desc = 64;
 	cfg.port.tx_desc = 64;
+	cfg.port.dad = 0;
+	cfg.port.no_link_local = true;
 	cfg.dev.queues_max = UT_STACK_WORKERS;
 	cfg.dev.tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	return cfg;
@@ -90,13 +93,26 @@ ut_stack_up(struct ut_stack *s, const struct ut_stack_cfg *cfg)
 			continue;
 		ret = weir_addr_add(s->stack, p, &addr, 24, &err);
 		ut_check(ret == 0, "address %u: %d %s", p, ret, err.text);
+		if (!cfg->ip6)
+			continue;
+		addr = ut_addr6(UT_OUR_IP6, 0);
+		addr.ip.b[7] = (uint8_t)p;
+		addr.ip.b[15] = (uint8_t)(1 + cfg->host);
+		ret = weir_addr_add(s->stack, p, &addr, 64, &err);
+		ut_check(ret == 0, "IPv6 address %u: %d %s", p, ret, err.text);
 	}
 	if (cfg->no_start)
 		return;
 	ret = weir_stack_start(s->stack, &err);
 	ut_check(ret == 0, "start: %d %s", ret, err.text);
-	if (!cfg->no_attach)
-		ut_stack_attach(s);
+	ut_stack_attach(s);
+	if (!cfg->announcements) {
+		ut_stack_poll(s);
+		for (unsigned int p = 0; p < cfg->n_ports; p++)
+			testport_discard(s->ethdev[p]);
+	}
+	if (cfg->no_attach)
+		ut_stack_detach(s);
 	ut_stack_mark(s);
 }
 
@@ -197,6 +213,22 @@ struct weir_socket *
 ut_stack_socket(struct ut_stack *s, uint16_t port)
 {
 	return ut_stack_socket_conf(s, port, NULL);
+}
+
+struct weir_socket *
+ut_stack_socket6(struct ut_stack *s, uint16_t port)
+{
+	struct weir_socket_conf conf;
+	struct weir_addr any = {.family = WEIR_IPV6, .port = htons(port)};
+	struct weir_socket *sk;
+	int ret;
+
+	weir_socket_conf_init(&conf);
+	conf.family = WEIR_IPV6;
+	sk = ut_stack_socket_conf(s, 0, &conf);
+	ret = weir_socket_bind(sk, &any);
+	ut_check(ret == 0, "bind to [::]:%u: %d", port, ret);
+	return sk;
 }
 
 void
@@ -311,6 +343,23 @@ ut_stack_peer(struct ut_stack *s)
 	struct weir_addr peer = weir_addr_v4(UT_PEER_IP, 0);
 
 	assert_int_equal(weir_neigh_add(s->stack, 0, &peer, (const uint8_t *)UT_PEER_MAC, NULL), 0);
+}
+
+void
+ut_stack_peer6(struct ut_stack *s)
+{
+	struct weir_addr peer = ut_addr6(UT_PEER_IP6, 0);
+
+	assert_int_equal(weir_neigh_add(s->stack, 0, &peer, (const uint8_t *)UT_PEER_MAC, NULL), 0);
+}
+
+struct weir_addr
+ut_addr6(const void *ip, uint16_t port)
+{
+	struct weir_addr a = {.family = WEIR_IPV6, .port = htons(port)};
+
+	memcpy(a.ip.b, ip, sizeof(a.ip.b));
+	return a;
 }
 
 void

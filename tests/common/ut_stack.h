@@ -5,7 +5,8 @@
  * One thread, the test's own, is attached as every worker, so that each step of each worker happens
  * when the test says so. Frames go in by ut_stack_rx*(), which also runs the workers until nothing
  * moves, and come out one by one by ut_stack_take(). Ports are rings unless cfg says otherwise: port
- * p has address 10.0.p.1/24, MAC 02:00:00:00:p:01, so that port 0 is what ut_pkt.h calls "our".
+ * p has address 10.0.p.1/24, MAC 02:00:00:00:p:01, so that port 0 is what ut_pkt.h calls "our". With cfg.ip6 it has
+ * fd00:0:0:p::1/64 as well, no link-local address unless cfg.port says so, and no duplicate address detection.
  *
  * The tear-down always asserts, also when the case forgot: nothing vanished (weir_stats_check), the
  * stack can be destroyed, the port saw no wrong request, and every mbuf is back in its pool.
@@ -44,6 +45,8 @@ struct ut_stack_cfg {
 	unsigned int host;          /* 10.0.p.(1 + host), MAC ...:host:p:01; for two in one case */
 	bool real_clock;            /* false: ut_clock */
 	bool no_addresses;
+	bool ip6;
+	bool announcements; /* leave what the stack says about its addresses at start to the case */
 	bool no_start;
 	bool no_attach;
 	bool allow_port_errors; /* the case hands the port something wrong on purpose */
@@ -90,6 +93,9 @@ struct weir_socket *ut_stack_socket(struct ut_stack *s, uint16_t port);
 struct weir_socket *ut_stack_socket_conf(struct ut_stack *s, uint16_t port,
 					 const struct weir_socket_conf *conf);
 
+/* An IPv6 socket, bound to [::]:port. */
+struct weir_socket *ut_stack_socket6(struct ut_stack *s, uint16_t port);
+
 /* Close it now. */
 void ut_stack_close(struct ut_stack *s, struct weir_socket *sk);
 
@@ -115,6 +121,11 @@ unsigned int ut_stack_pending(struct ut_stack *s, unsigned int port);
 
 /* A permanent neighbour UT_PEER_IP at UT_PEER_MAC on port 0. */
 void ut_stack_peer(struct ut_stack *s);
+/* Likewise UT_PEER_IP6. */
+void ut_stack_peer6(struct ut_stack *s);
+
+/* IPv6 address of 16 bytes, port in host order. */
+struct weir_addr ut_addr6(const void *ip, uint16_t port);
 
 /* An ARP reply "ip is at mac" to us, on a port. */
 void ut_stack_arp_reply(struct ut_stack *s, unsigned int port, uint32_t ip, const void *mac);

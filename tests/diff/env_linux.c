@@ -243,6 +243,27 @@ open_wire(int wire)
 	must_write(path, wire == T0 ? "20" : "1000");
 }
 
+/* The kernel finishes with an IPv6 address in its own time, also without duplicate address detection. */
+static void
+await_address6(const char *ip)
+{
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(4999)};
+	struct timespec pause = {.tv_nsec = 1000000};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char c = 0;
+
+	inet_pton(AF_INET6, ip, &a.sin6_addr);
+	for (int i = 0; i < 5000; i++) {
+		/* To itself and back: then it is an address of this host. */
+		if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0 || errno == EINVAL)
+			if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 &&
+			    send(fd, &c, 1, 0) == 1 && recv(fd, &c, 1, MSG_DONTWAIT) == 1)
+				break;
+		nanosleep(&pause, NULL);
+	}
+	close(fd);
+}
+
 static void
 open_markers(void)
 {
@@ -316,6 +337,8 @@ env_start(int argc, char **argv)
 	if (access("/proc/sys/net/ipv6", F_OK) == 0) {
 		add_address(T0, HOST6, 64);
 		add_address(T1, HOST6_1, 64);
+		await_address6(HOST6);
+		await_address6(HOST6_1);
 		add_neighbour(T0, PEER6);
 	}
 	open_markers();

@@ -102,6 +102,19 @@ add_address(int wire, const char *ip, uint8_t bits)
 }
 
 static void
+add_route(const char *ip, enum weir_route_kind kind)
+{
+	struct weir_route_conf r;
+	struct weir_error err = {0};
+
+	weir_route_conf_init(&r);
+	must(weir_addr_parse(ip, &r.prefix), ip, NULL);
+	r.prefix_bits = 32;
+	r.kind = kind;
+	must(weir_route_add_conf(stack, &r, &err), ip, &err);
+}
+
+static void
 add_neighbour(int wire, const char *ip)
 {
 	struct weir_addr a = address(ip);
@@ -128,6 +141,9 @@ open_wire(int wire)
 	weir_port_conf_init(&port);
 	port.device = devices[wire];
 	port.mtu = MTU;
+	/* No chatter of IPv6's own on the wires. */
+	port.dad = 0;
+	port.no_link_local = true;
 	port.tx_desc = wire == T1 ? STALL_RING : 1024;
 	must(weir_port_add(stack, &port, &err), devices[wire], &err);
 }
@@ -225,6 +241,9 @@ env_start(int argc, char **argv)
 	}
 	for (int i = 0; i < 5; i++)
 		add_neighbour(T1, stalled[i]);
+	add_route("192.0.2.1", WEIR_ROUTE_UNREACHABLE);
+	add_route("192.0.2.2", WEIR_ROUTE_PROHIBIT);
+	add_route("192.0.2.3", WEIR_ROUTE_BLACKHOLE);
 	must(weir_stack_start(stack, &err), "start", &err);
 	must(testport_set_link(ethdevs[T2], false), "link", NULL);
 	pool = rte_pktmbuf_pool_create("probe_wire", 2047, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,

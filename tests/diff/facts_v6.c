@@ -301,7 +301,7 @@ FACT(v6, multicast_loop, "v6,mcast")
 
 	join6(r, IPV6_JOIN_GROUP, "ff15::1", env_ifindex(T0));
 	set(s, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)env_ifindex(T0));
-	tx6(s, "loop", "ff15::1", port(0));
+	say("%s", ret(tx6(s, "loop", "ff15::1", port(0))));
 	say("%s", rx(r));
 	set(s, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0);
 	tx6(s, "quiet", "ff15::1", port(0));

@@ -61,6 +61,8 @@ parses_addresses_and_prints_them_back(void **state)
 		{"fe80::1", WEIR_IPV6, {0xfe, 0x80, [15] = 1}, 0, 0, 0, NULL},
 		{"fe80::1%0", WEIR_IPV6, {0xfe, 0x80, [15] = 1}, 0, 1, 0, NULL},
 		{"febf::1%4294967294", WEIR_IPV6, {0xfe, 0xbf, [15] = 1}, 0, UINT32_MAX, 0, NULL},
+		{"ff01::1%3", WEIR_IPV6, {0xff, 1, [15] = 1}, 0, 4, 0, NULL},
+		{"ff32::1%3", WEIR_IPV6, {0xff, 0x32, [15] = 1}, 0, 4, 0, NULL},
 	};
 	struct weir_addr a;
 	size_t i;
@@ -72,6 +74,20 @@ parses_addresses_and_prints_them_back(void **state)
 		check_equal(&a, &rows[i]);
 		check_printed(&a, &rows[i]);
 	}
+}
+
+static void
+addresses_of_numbers_are_those_of_their_texts(void **state)
+{
+	static const uint8_t bytes[16] = {0xfe, 0x80, [15] = 7};
+	struct weir_addr want, got = weir_addr_v6(bytes, 53, 3);
+
+	(void)state;
+	assert_int_equal(weir_endpoint_parse("[fe80::7%2]:53", &want), 0);
+	assert_memory_equal(&got, &want, sizeof(want));
+	got = weir_addr_v4(0x0a000001, 53);
+	assert_int_equal(weir_endpoint_parse("10.0.0.1:53", &want), 0);
+	assert_memory_equal(&got, &want, sizeof(want));
 }
 
 static void
@@ -166,6 +182,7 @@ static const char *const junk[] = {
 	"fe80::1% 0",
 	"::1%0",
 	"fec0::1%0",
+	"ff05::1%0",
 	"10.0.0.1%0",
 	"%0",
 	"fe80::1%4294967295",
@@ -377,6 +394,7 @@ main(void)
 {
 	const struct CMUnitTest cases[] = {
 		cmocka_unit_test(parses_addresses_and_prints_them_back),
+		cmocka_unit_test(addresses_of_numbers_are_those_of_their_texts),
 		cmocka_unit_test(parses_endpoints_and_prints_them_back),
 		cmocka_unit_test(parses_prefixes_and_keeps_their_host_bits),
 		cmocka_unit_test(refuses_what_is_no_address),

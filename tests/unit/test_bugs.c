@@ -1022,7 +1022,7 @@ bug_42_a_warm_cache_changes_no_verdict(void **state)
 		{"bad header sum", WEIR_DROP_IP_CSUM},
 		{"bad sum", WEIR_DROP_UDP_CSUM},
 		{"no sum", WEIR_DROP_N},
-		{"fragment", WEIR_DROP_IP_FRAG},
+		{"odd fragment", WEIR_DROP_FRAG_BAD},
 		{"another MAC", WEIR_DROP_ETH_DST},
 		{"other port", WEIR_DROP_NO_SOCKET},
 	};

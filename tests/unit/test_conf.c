@@ -96,7 +96,20 @@ static const struct bad_file bad_files[] = {
 	{"stack name with a dot", "[stack]\nname = a.b\n", 2, "1 to 16"},
 	{"device with blanks", "[port 0]\ndevice = net tap\n", 2, "without blanks"},
 	{"offload unknown", "[port 0]\noffload = hardware\n", 2, "auto, software"},
-	{"yes or no", "[port 0]\npromiscuous = 1\n", 2, "yes, no"},
+	{"yes or no", "[port 0]\npromiscuous = 1\n", 2, "no, yes"},
+	{"source validation by number", "[port 0]\nrp_filter = 2\n", 2, "off, loose, strict"},
+	{"IPv6 address with length 129", "[port 0]\naddress = fd00::1/129\n", 2, "ADDR/LEN"},
+	{"nine hops",
+	 "[route 0]\nvia = 10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4 10.0.0.5 10.0.0.6 "
+	 "10.0.0.7 10.0.0.8 10.0.0.9\n",
+	 2, "up to 8"},
+	{"hop by port 16", "[route 0]\nvia = 10.0.0.1@16\n", 2, "@PORT"},
+	{"hop by no port", "[route 0]\nvia = 10.0.0.1@\n", 2, "@PORT"},
+	{"hop of weight 0", "[route 0]\nvia = 10.0.0.1*0\n", 2, "1..255"},
+	{"hop of weight 256", "[route 0]\nvia = 10.0.0.1@0*256\n", 2, "1..255"},
+	{"weight before port", "[route 0]\nvia = 10.0.0.1*2@0\n", 2, "@PORT and *WEIGHT"},
+	{"route type", "[route 0]\ntype = throw\n", 2, "unicast, local, blackhole"},
+	{"source-specific without length", "[route 0]\nfrom = 10.0.0.0\n", 2, "ADDR/LEN"},
 	{"address without length", "[port 0]\naddress = 10.0.0.1\n", 2, "ADDR/LEN"},
 	{"address with length 33", "[port 0]\naddress = 10.0.0.1/33\n", 2, "ADDR/LEN"},
 	{"address twice", "[port 0]\naddress = 10.0.0.1/24 10.0.0.1/24\n", 2, "ADDR/LEN"},
@@ -319,6 +332,7 @@ default_of_each_number_is_one_that_its_key_allows(void **state)
 {
 	struct weir_stack_conf sc;
 	struct weir_port_conf pc;
+	struct weir_route_conf rc;
 	size_t n;
 	const struct weir_conf_key *keys = weir_conf_keys(&n);
 	struct weir_conf *conf = weir_conf_create();
@@ -327,8 +341,11 @@ default_of_each_number_is_one_that_its_key_allows(void **state)
 	assert_non_null(conf);
 	weir_stack_conf_init(&sc);
 	weir_port_conf_init(&pc);
+	weir_route_conf_init(&rc);
 	for (const struct weir_conf_key *k = keys; k < keys + n; k++) {
-		const char *object = k->kind == WEIR_CONF_STACK ? (char *)&sc : (char *)&pc;
+		const char *object = k->kind == WEIR_CONF_STACK  ? (char *)&sc
+				     : k->kind == WEIR_CONF_PORT ? (char *)&pc
+								 : (char *)&rc;
 		uint64_t value = 0;
 
 		if (k->type != WEIR_CONF_UINT)
@@ -518,8 +535,8 @@ readme_holds_the_table_that_the_code_prints(void **state)
 static void
 each_example_is_taken(void **state)
 {
-	static const char *const names[] = {"memif-server", "memif-client", "tap", "af_packet",
-					    "ring",         "null",         "pcap"};
+	static const char *const names[] = {"memif-server", "memif-client", "tap",  "af_packet",
+					    "ring",         "null",         "pcap", "dual-stack"};
 
 	(void)state;
 	for (size_t i = 0; i < UT_N(names); i++) {

@@ -16,9 +16,9 @@
 #include "common/ut_fail.h"
 #include "control.h"
 #include "control_state.h"
+#include "fib.h"
 #include "local.h"
 #include "neigh.h"
-#include "route.h"
 
 static struct weir_addr
 v4(uint32_t ip)
@@ -56,6 +56,10 @@ each_parameter_of_a_stack_is_checked(void **state)
 		U(neigh_reachable_ms, 100, 86400000),
 		U(icmp_rate, 0, 1000000),
 		U(tx_stall_ms, 1, 60000),
+		U(frag_ms, 100, 120000),
+		U(max_pmtu, 16, 1048576),
+		U(pmtu_expire_ms, 1000, 86400000),
+		U(pmtu_min, 68, 1500),
 		H(port_lo, 1, 60999),
 		H(port_hi, 32768, 65535),
 	};
@@ -96,6 +100,17 @@ each_parameter_of_a_stack_is_checked(void **state)
 
 	cfg.stack.workers = 0;
 	assert_int_equal(weir_stack_create(&cfg.stack, &stack, NULL), -EINVAL);
+	for (int below = 0; below < 2; below++) { /* 0, or not too little */
+		cfg = ut_stack_cfg();
+		cfg.stack.frag_mem = below ? 262143 : 1;
+		assert_int_equal(weir_stack_create(&cfg.stack, &stack, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "frag_mem: "));
+		assert_non_null(strstr(err.text, "allowed are 0 and 262144 to"));
+		cfg = ut_stack_cfg();
+		cfg.stack.frag_source_mem = below ? 131071 : 1;
+		assert_int_equal(weir_stack_create(&cfg.stack, &stack, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "frag_source_mem: "));
+	}
 	cfg = ut_stack_cfg();
 	cfg.stack.mesh_ring = 100;
 	assert_int_equal(weir_stack_create(&cfg.stack, &stack, &err), -EINVAL);
@@ -139,21 +154,30 @@ each_wrong_operation_is_refused_in_words(void **state)
 {
 	struct ut_stack *s = *state;
 	struct ut_stack_cfg cfg = ut_stack_cfg();
-	struct weir_addr v6 = {.family = WEIR_IPV6};
+	struct weir_addr six = {.family = WEIR_IPV6};
 	struct weir_error err;
 	struct weir_addr a;
 
 	cfg.n_ports = 2;
 	ut_stack_up(s, &cfg);
-	v6.ip.b[0] = 0x20;
+	six.ip.b[0] = 0x20;
 #define OP(...)       (&(struct weir_ctl_op){__VA_ARGS__})
 #define ADDR(ip, len) .addr = v4(ip), .prefix_bits = (len)
+#define ROUTE(ip, len, ...)                                                                        \
+	.route = &(struct weir_route_conf)                                                         \
+	{                                                                                          \
+		.size = sizeof(struct weir_route_conf), .prefix = v4(ip), .prefix_bits = (len),    \
+		.n_hops = 1,                                                                       \
+		.hop = { {__VA_ARGS__} }                                                           \
+	}
 	must_refuse(s, OP(.kind = WEIR_CTL_ADDR_ADD, .port = 2, ADDR(UT_IP(10, 5, 0, 1), 24)),
 		    -ENODEV, "port: 2: no such port");
 	must_refuse(s, OP(.kind = WEIR_CTL_ADDR_ADD, .port = 4000, ADDR(UT_IP(10, 5, 0, 1), 24)),
 		    -ENODEV, "port: 4000: no such port");
-	must_refuse(s, OP(.kind = WEIR_CTL_ADDR_ADD, .addr = v6, .prefix_bits = 64), -EAFNOSUPPORT,
-		    "only IPv4");
+	must_refuse(s, OP(.kind = WEIR_CTL_ADDR_ADD, .addr = {.family = 5}, .prefix_bits = 64),
+		    -EAFNOSUPPORT, "an IPv4 or IPv6 address is wanted");
+	must_refuse(s, OP(.kind = WEIR_CTL_ADDR_ADD, .addr = six, .prefix_bits = 129), -EINVAL,
+		    "prefix length 1 to 128");
 	static const uint32_t no_host[] = {0x00000001, 0x7f000001, 0xe0000001, 0xf0000001,
 					   0xffffffff};
 
@@ -184,37 +208,35 @@ each_wrong_operation_is_refused_in_words(void **state)
 	a = v4(UT_IP(10, 5, 0, 255));
 	assert_int_equal(weir_addr_add(s->stack, 0, &a, 32, &err), 0);
 
-	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_ADD, .port = 2, ADDR(0, 0)), -ENODEV, "port: 2");
-	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_ADD, .addr = v6, .prefix_bits = 64), -EAFNOSUPPORT,
-		    "only IPv4");
-	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_ADD, ADDR(UT_IP(10, 6, 0, 0), 33)), -EINVAL,
-		    "prefix length 0 to 32");
-	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_ADD, ADDR(UT_IP(10, 6, 0, 1), 31)), -EINVAL,
-		    "has bits below its prefix length");
+	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_ADD, ROUTE(0, 0, .port = 2)), -ENODEV, "port: 2");
+	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_ADD, ROUTE(UT_IP(10, 6, 0, 0), 33, .port = 0)),
+		    -EINVAL, "prefix length 0 to 32");
+	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_ADD, ROUTE(UT_IP(10, 6, 0, 1), 31, .port = 0)),
+		    -EINVAL, "has bits below its prefix length");
 	must_refuse(s,
-		    OP(.kind = WEIR_CTL_ROUTE_ADD, ADDR(UT_IP(10, 6, 0, 0), 16),
-		       .gateway = v4(UT_IP(10, 9, 9, 9))),
+		    OP(.kind = WEIR_CTL_ROUTE_ADD,
+		       ROUTE(UT_IP(10, 6, 0, 0), 16, .gateway = v4(UT_IP(10, 9, 9, 9)))),
 		    -ENETUNREACH, "via: 10.9.9.9: is not on link");
 	must_refuse(s,
-		    OP(.kind = WEIR_CTL_ROUTE_ADD, ADDR(UT_IP(10, 6, 0, 0), 16),
-		       .gateway = v4(UT_IP(10, 0, 1, 9))),
+		    OP(.kind = WEIR_CTL_ROUTE_ADD,
+		       ROUTE(UT_IP(10, 6, 0, 0), 16, .gateway = v4(UT_IP(10, 0, 1, 9)))),
 		    -ENETUNREACH, "is not on link"); /* of the other port */
 	must_refuse(s,
-		    OP(.kind = WEIR_CTL_ROUTE_ADD, ADDR(UT_IP(10, 6, 0, 0), 16),
-		       .gateway = v4(UT_OUR_IP)),
+		    OP(.kind = WEIR_CTL_ROUTE_ADD,
+		       ROUTE(UT_IP(10, 6, 0, 0), 16, .gateway = v4(UT_OUR_IP))),
 		    -EINVAL, "is an address of ours");
 	must_refuse(s,
-		    OP(.kind = WEIR_CTL_ROUTE_ADD, ADDR(UT_IP(10, 6, 0, 0), 16),
-		       .gateway = v4(UT_IP(224, 0, 0, 1))),
+		    OP(.kind = WEIR_CTL_ROUTE_ADD,
+		       ROUTE(UT_IP(10, 6, 0, 0), 16, .gateway = v4(UT_IP(224, 0, 0, 1)))),
 		    -EINVAL, "a unicast address is wanted");
 	a = v4(UT_IP(10, 6, 0, 0));
 	assert_int_equal(weir_route_add(s->stack, &a, 16, NULL, 0, &err), 0);
-	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_ADD, .port = 1, ADDR(UT_IP(10, 6, 0, 0), 16)),
+	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_ADD, ROUTE(UT_IP(10, 6, 0, 0), 16, .port = 1)),
 		    -EEXIST, "prefix: 10.6.0.0: has a route already");
-	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_DEL, ADDR(UT_IP(10, 6, 0, 0), 17)), -ENOENT,
-		    "has no route that was added");
-	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_DEL, ADDR(UT_IP(10, 0, 0, 0), 24)), -ENOENT,
-		    "has no route that was added"); /* connected: goes with its address */
+	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_DEL, ROUTE(UT_IP(10, 6, 0, 0), 17, .port = 0)),
+		    -ENOENT, "has no route that was added");
+	must_refuse(s, OP(.kind = WEIR_CTL_ROUTE_DEL, ROUTE(UT_IP(10, 0, 0, 0), 24, .port = 0)),
+		    -ENOENT, "has no route that was added"); /* connected: goes with its address */
 
 	must_refuse(s, OP(.kind = WEIR_CTL_NEIGH_ADD, .port = 7, .addr = v4(UT_PEER_IP)), -ENODEV,
 		    "port: 7");
@@ -226,6 +248,210 @@ each_wrong_operation_is_refused_in_words(void **state)
 		    "a unicast address is wanted");
 	must_refuse(s, OP(.kind = WEIR_CTL_NEIGH_DEL, .addr = v4(UT_PEER_IP)), -ENOENT,
 		    "has no neighbour entry");
+}
+
+static struct weir_addr
+v6(const char *text)
+{
+	struct weir_addr a;
+
+	assert_int_equal(weir_addr_parse(text, &a), 0);
+	return a;
+}
+
+/* Addresses and routes of IPv6, and all that a route can have. */
+static void
+each_wrong_address_or_route_of_ipv6_is_refused_in_words(void **state)
+{
+	static const char *const no_host[] = {"::", "::1", "ff02::1", "::ffff:10.0.0.1"};
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_route_conf good, r;
+	struct weir_ctl_op op = {.kind = WEIR_CTL_ADDR_ADD, .prefix_bits = 64};
+	struct weir_addr a;
+
+	cfg.n_ports = 2;
+	cfg.ip6 = true;
+	ut_stack_up(s, &cfg);
+	for (size_t i = 0; i < UT_N(no_host); i++) {
+		op.addr = v6(no_host[i]);
+		must_refuse(s, &op, -EINVAL, "not ::, ::1, ff00::/8, ::ffff:0:0/96");
+	}
+	op.addr = v6("fd00::1");
+	must_refuse(s, &op, -EEXIST, "address: fd00::1: is ours already");
+	op.addr = v6("fd00:9::1");
+	op.prefix_bits = 0;
+	must_refuse(s, &op, -EINVAL, "prefix length 1 to 128");
+	op.prefix_bits = 64;
+	op.addr.scope = 1;
+	must_refuse(s, &op, -EINVAL, "a scope is for link-local addresses");
+	op.addr = v6("fe80::5");
+	op.addr.scope = 2;
+	must_refuse(s, &op, -EINVAL, "names their port");
+
+	/* One thing wrong at a time with a route that would do. */
+	op = (struct weir_ctl_op){.kind = WEIR_CTL_ROUTE_ADD, .route = &r};
+	weir_route_conf_init(&good);
+	good.prefix = v6("2001:db8::");
+	good.prefix_bits = 32;
+	good.n_hops = 1;
+	good.hop[0].gateway = v6("fd00::9");
+	good.src = v6("fd00::1");
+	good.from = v6("fd00::");
+	good.from_bits = 16;
+	good.mtu = 1400;
+	good.metric = 5;
+#define WRONG(code, text, ...)                                                                     \
+	do {                                                                                       \
+		r = good;                                                                          \
+		__VA_ARGS__;                                                                       \
+		must_refuse(s, &op, code, text);                                                   \
+	} while (0)
+	WRONG(-EINVAL, "size: 3: weir_route_conf_init() sets it", r.size = 3);
+	WRONG(-EAFNOSUPPORT, "an IPv4 or IPv6 prefix is wanted", r.prefix.family = 9);
+	WRONG(-EINVAL, "prefix length 0 to 128", r.prefix_bits = 129);
+	WRONG(-EINVAL, "prefix: 2001:db8::: has bits below its prefix length", r.prefix_bits = 28);
+	WRONG(-EINVAL, "from: fd00::: has bits below its prefix length", r.from_bits = 7);
+	WRONG(-EINVAL, "from: 10.0.0.0: is not of the prefix's family",
+	      r.from = v4(UT_IP(10, 0, 0, 0)));
+	WRONG(-EINVAL, "type: 5: unicast, local, blackhole", r.kind = 5);
+	WRONG(-EINVAL, "mtu: 1279: allowed are 1280 to 65535, or 0", r.mtu = 1279);
+	WRONG(-EINVAL, "mtu: 1501: is more than its port carries", r.mtu = 1501);
+	WRONG(-EINVAL, "mtu: 65536: allowed are 1280", r.mtu = 65536);
+	WRONG(-EINVAL, "via: 0: a unicast route has 1 to 8 hops", r.n_hops = 0);
+	WRONG(-EINVAL, "via: 9: a unicast route has 1 to 8 hops", r.n_hops = 9);
+	WRONG(-EINVAL, "only a unicast route has via", r.kind = WEIR_ROUTE_BLACKHOLE);
+	WRONG(-EINVAL, "only a unicast route has via", r.kind = WEIR_ROUTE_PROHIBIT; r.n_hops = 0);
+	WRONG(-EINVAL, "src: fd00::2: is not an address of ours", r.src = v6("fd00::2"));
+	WRONG(-EINVAL, "src: 10.0.0.1: is not of the prefix's family", r.src = v4(UT_OUR_IP));
+	WRONG(-ENODEV, "port: 7: no such port", r.hop[0].port = 7);
+	WRONG(-EINVAL, "weight: 256: allowed are 1 to 255", r.hop[0].weight = 256);
+	WRONG(-EINVAL, "via: fd00::9: is given twice", r.n_hops = 2; r.hop[1] = r.hop[0]);
+	WRONG(-EINVAL, "via: 10.0.0.2: is not of the prefix's family",
+	      r.hop[0].gateway = v4(UT_PEER_IP));
+	WRONG(-EINVAL, "via: fd00::1: is an address of ours", r.hop[0].gateway = v6("fd00::1"));
+	WRONG(-ENETUNREACH, "via: fd00:0:0:1::9: is not on link",
+	      r.hop[0].gateway = v6("fd00:0:0:1::9")); /* of the other port */
+	WRONG(-EINVAL, "via: fe80::9%1: a scope", r.hop[0].gateway = v6("fe80::9");
+	      r.hop[0].gateway.scope = 2);
+	/* An address of another port may be preferred; any port has a link-local gateway. */
+	r = good;
+	r.hop[0].gateway = v6("fe80::9");
+	r.hop[0].port = 1;
+	assert_int_equal(weir_route_add_conf(s->stack, &r, NULL), 0);
+	WRONG(-EEXIST, "prefix: 2001:db8::: has a route already", (void)0);
+	/* Another metric, another from: another route. */
+	r.metric = 6;
+	assert_int_equal(weir_route_add_conf(s->stack, &r, NULL), 0);
+	r.from.family = WEIR_UNSPEC;
+	assert_int_equal(weir_route_add_conf(s->stack, &r, NULL), 0);
+	assert_int_equal(weir_route_del_conf(s->stack, &good, NULL), 0);
+	assert_int_equal(weir_route_del_conf(s->stack, &good, NULL), -ENOENT);
+	/* A gateway behind an on-link route. */
+	a = v6("2001:db8:5::");
+	assert_int_equal(weir_route_add(s->stack, &a, 48, NULL, 1, NULL), 0);
+	r = good;
+	r.hop[0].gateway = v6("2001:db8:5::9");
+	r.hop[0].port = 1;
+	assert_int_equal(weir_route_add_conf(s->stack, &r, NULL), 0);
+
+	/* All of a prefix may be ours, where that makes sense. */
+	weir_route_conf_init(&good);
+	good.kind = WEIR_ROUTE_LOCAL;
+	good.prefix = v6("2001:db8:7::");
+	good.prefix_bits = 48;
+	WRONG(-EINVAL, "a local route has a prefix length of 1 or more", r.prefix = v6("::");
+	      r.prefix_bits = 0);
+	WRONG(-EINVAL, "link-local addresses are ours one by one", r.prefix = v6("fe80::"));
+	WRONG(-EINVAL, "a unicast address is wanted", r.prefix = v6("ff05::"));
+	a = v6("2001:db8:7::77");
+	assert_int_equal(weir_local6(s->stack, &a.ip, -1), WEIR_NOT_LOCAL);
+	assert_int_equal(weir_route_add_conf(s->stack, &good, NULL), 0);
+	assert_int_equal(weir_local6(s->stack, &a.ip, -1), WEIR_LOCAL_UNICAST);
+	assert_int_equal(weir_route_del_conf(s->stack, &good, NULL), 0);
+	assert_int_equal(weir_local6(s->stack, &a.ip, -1), WEIR_NOT_LOCAL);
+}
+
+/* As in Linux: with an address go the routes that prefer it; those whose gateway is off link now stay. */
+static void
+an_address_takes_along_the_routes_that_prefer_it(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_addr second = v4(UT_IP(10, 5, 0, 1));
+	struct weir_addr ours = v4(UT_OUR_IP);
+	struct weir_route_conf r;
+	struct weir_ctl_op ops[2];
+
+	ut_stack_up(s, &cfg);
+	assert_int_equal(weir_addr_add(s->stack, 0, &second, 24, NULL), 0);
+	weir_route_conf_init(&r);
+	r.prefix = v4(UT_IP(172, 16, 0, 0));
+	r.prefix_bits = 12;
+	r.n_hops = 1;
+	r.hop[0].gateway = v4(UT_IP(10, 5, 0, 9));
+	assert_int_equal(weir_route_add_conf(s->stack, &r, NULL), 0); /* by its gateway only */
+	r.metric = 1;
+	r.src = second;
+	assert_int_equal(weir_route_add_conf(s->stack, &r, NULL), 0);
+	r.metric = 2;
+	r.src = ours;
+	assert_int_equal(weir_route_add_conf(s->stack, &r, NULL), 0);
+	assert_int_equal(weir_fib_count(s->stack), 5);
+	assert_int_equal(weir_addr_del(s->stack, 0, &second, NULL), 0);
+	assert_int_equal(weir_fib_count(s->stack), 3);
+	r.metric = 1;
+	assert_int_equal(weir_route_del_conf(s->stack, &r, NULL), -ENOENT);
+	r.metric = 0;
+	assert_int_equal(weir_route_del_conf(s->stack, &r, NULL), 0);
+	/* Also what the same transaction has just added. */
+	r.metric = 3;
+	r.hop[0].gateway = v4(UT_IP(10, 0, 0, 9));
+	ops[0] = (struct weir_ctl_op){.kind = WEIR_CTL_ROUTE_ADD, .route = &r};
+	ops[1] = (struct weir_ctl_op){.kind = WEIR_CTL_ADDR_DEL, .addr = ours};
+	assert_int_equal(weir_ctl_apply(s->stack, ops, 2, NULL), 0);
+	assert_int_equal(weir_fib_count(s->stack), 0);
+}
+
+/* Many routes at once are one change; each by itself does not get dearer with their number. */
+static void
+many_routes_are_added_and_removed(void **state)
+{
+	enum { N = 20000 };
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_route_conf *r = calloc(N, sizeof(*r));
+	struct weir_ctl_op *ops = calloc(N, sizeof(*ops));
+	struct weir_addr to = weir_addr_v4(UT_IP(20, 3, 2, 1), 0);
+	uint64_t gen;
+
+	assert_true(r != NULL && ops != NULL);
+	ut_stack_up(s, &cfg);
+	for (uint32_t i = 0; i < N; i++) {
+		weir_route_conf_init(&r[i]);
+		r[i].prefix = v4(UT_IP(20, 0, 0, 0) + (i << 8));
+		r[i].prefix_bits = 24;
+		r[i].n_hops = 1;
+		r[i].hop[0].gateway = v4(UT_IP(10, 0, 0, 2 + i % 50));
+		ops[i] = (struct weir_ctl_op){.kind = WEIR_CTL_ROUTE_ADD, .route = &r[i]};
+	}
+	gen = atomic_load(&s->stack->gen);
+	assert_int_equal(weir_ctl_apply(s->stack, ops, N, NULL), 0);
+	assert_int_equal(atomic_load(&s->stack->gen), gen + 1);
+	assert_int_equal(weir_fib_count(s->stack), N + 1);
+	assert_non_null(weir_fib_lookup(s->stack, &to.ip, WEIR_IPV4, NULL, -1));
+	for (uint32_t i = 0; i < N; i += 2)
+		assert_int_equal(weir_route_del_conf(s->stack, &r[i], NULL), 0);
+	assert_int_equal(weir_fib_count(s->stack), N / 2 + 1);
+	/* The first that is there already makes all of them undone. */
+	assert_int_equal(weir_ctl_apply(s->stack, ops, N, NULL), -EEXIST);
+	assert_int_equal(weir_fib_count(s->stack), N / 2 + 1);
+	/* A port takes all of its routes along. */
+	assert_int_equal(weir_port_remove(s->stack, 0, NULL), 0);
+	assert_int_equal(weir_fib_count(s->stack), 0);
+	testport_discard(s->ethdev[0]);
+	free(ops);
+	free(r);
 }
 
 static void
@@ -258,6 +484,11 @@ each_wrong_port_is_refused_in_words(void **state)
 	must_refuse(s, PORT(rx_queues, 2), -EINVAL, "rx_queues: 2: at most one queue per worker");
 	must_refuse(s, PORT(tx_queues, 2), -EINVAL, "tx_queues: 2: at most one queue per worker");
 	must_refuse(s, PORT(app_managed, true), -EINVAL, "rx_queues, tx_queues: 0: ");
+	must_refuse(s, PORT(dad, 11), -EINVAL, "dad: 11: allowed are 0 to 10");
+	must_refuse(s, PORT(dad4, 11), -EINVAL, "dad4: 11: allowed are 0 to 10");
+	must_refuse(s, PORT(rp_filter, 3), -EINVAL, "rp_filter: 3: allowed are 0 (off)");
+	must_refuse(s, PORT(vlan, 4095), -EINVAL, "vlan: 4095: allowed are 1 to 4094");
+	must_refuse(s, PORT(vlan, 1), -ENODEV, "vlan: 1: device net_weirtest_p has to be a port");
 	/* By number, too. */
 	char number[8];
 
@@ -269,18 +500,20 @@ each_wrong_port_is_refused_in_words(void **state)
 }
 
 static void
-running_stacks_keep_their_ports(void **state)
+a_running_stack_takes_a_port_by_itself(void **state)
 {
 	struct ut_stack *s = *state;
 	struct ut_stack_cfg cfg = ut_stack_cfg();
-	struct weir_ctl_op op = {.kind = WEIR_CTL_PORT_ADD};
+	struct weir_ctl_op op[2] = {{.kind = WEIR_CTL_PORT_ADD},
+				    {.kind = WEIR_CTL_ADDR_ADD, ADDR(UT_IP(10, 5, 0, 1), 24)}};
+	struct weir_error err;
 
 	ut_stack_up(s, &cfg);
-	weir_port_conf_init(&op.port_conf);
-	op.port_conf.device = s->device[0];
-	must_refuse(s, &op, -EBUSY, "while the stack is stopped");
-	op = (struct weir_ctl_op){.kind = WEIR_CTL_PORT_REMOVE};
-	must_refuse(s, &op, -EBUSY, "while the stack is stopped");
+	weir_port_conf_init(&op[0].port_conf);
+	op[0].port_conf.device = s->device[0];
+	must_refuse(s, &op[0], -EEXIST, "is port 0 already");
+	assert_int_equal(weir_ctl_apply(s->stack, op, 2, &err), -EBUSY);
+	assert_non_null(strstr(err.text, "a port is added by itself"));
 }
 
 /* ---- transactions ---- */
@@ -289,15 +522,15 @@ running_stacks_keep_their_ports(void **state)
 struct picture {
 	uint64_t gen;
 	struct weir_ctl_addr addr[16];
-	struct weir_ctl_route route[16];
-	size_t n_addr, n_route;
+	size_t n_addr;
 	struct {
 		union weir_ip prefix, gateway, src;
-		uint8_t bits;
-		bool has_gateway, has_src;
-		uint16_t port;
-	} fib[32];
-	uint32_t n_fib, n_local;
+		uint32_t metric;
+		uint8_t family, bits, kind, n_hops;
+		bool has_gateway, has_src, connected;
+		uint16_t port, weight;
+	} fib[40];
+	size_t n_fib;
 	enum weir_local_kind local[8];
 	enum weir_neigh_state neigh[4];
 	uint8_t mac[4][6];
@@ -317,39 +550,53 @@ static const uint32_t probe_local[8] = {
 static const uint32_t probe_neigh[4] = {UT_IP(10, 0, 0, 2), UT_IP(10, 0, 0, 3), UT_IP(10, 0, 0, 4),
 					UT_IP(10, 0, 0, 5)};
 
+/* Each hop of each route. */
+static bool
+picture_route(void *arg, const struct weir_route *r)
+{
+	struct picture *p = arg;
+
+	for (unsigned int i = 0; i < r->n_hops || i == 0; i++) {
+		const struct weir_nexthop none = {0};
+		const struct weir_nexthop *h = r->n_hops > 0 ? &r->hop[i] : &none;
+
+		ut_check(p->n_fib < UT_N(p->fib), "too many routes for a picture");
+		p->fib[p->n_fib].prefix = r->prefix;
+		p->fib[p->n_fib].gateway = h->gateway;
+		p->fib[p->n_fib].src = h->src;
+		p->fib[p->n_fib].metric = r->metric;
+		p->fib[p->n_fib].family = r->family;
+		p->fib[p->n_fib].bits = r->bits;
+		p->fib[p->n_fib].kind = r->kind;
+		p->fib[p->n_fib].n_hops = r->n_hops;
+		p->fib[p->n_fib].has_gateway = h->has_gateway;
+		p->fib[p->n_fib].has_src = h->has_src;
+		p->fib[p->n_fib].connected = r->connected;
+		p->fib[p->n_fib].port = h->port != NULL ? h->port->index : UINT16_MAX;
+		p->fib[p->n_fib].weight = h->weight;
+		p->n_fib++;
+	}
+	return true;
+}
+
 static struct picture *
 picture(struct ut_stack *s)
 {
 	struct picture *p = calloc(1, sizeof(*p));
 	const struct weir_control *c = s->stack->control;
-	const struct weir_fib *fib = atomic_load(&s->stack->fib);
 
 	assert_non_null(p);
 	p->gen = atomic_load(&s->stack->gen);
 	p->n_addr = c->n_addr;
-	p->n_route = c->n_route;
 	/* Member by member: what pads a structure is not compared. */
 	for (size_t i = 0; i < c->n_addr; i++) {
 		p->addr[i].addr = c->addr[i].addr;
 		p->addr[i].bits = c->addr[i].bits;
 		p->addr[i].port = c->addr[i].port;
+		p->addr[i].tentative = c->addr[i].tentative;
+		p->addr[i].made = c->addr[i].made;
 	}
-	for (size_t i = 0; i < c->n_route; i++) {
-		p->route[i].prefix = c->route[i].prefix;
-		p->route[i].gateway = c->route[i].gateway;
-		p->route[i].bits = c->route[i].bits;
-		p->route[i].port = c->route[i].port;
-	}
-	p->n_fib = fib->n;
-	for (uint32_t i = 0; i < fib->n; i++) {
-		p->fib[i].prefix = fib->route[i].prefix;
-		p->fib[i].gateway = fib->route[i].gateway;
-		p->fib[i].src = fib->route[i].src;
-		p->fib[i].bits = fib->route[i].bits;
-		p->fib[i].has_gateway = fib->route[i].has_gateway;
-		p->fib[i].has_src = fib->route[i].has_src;
-		p->fib[i].port = fib->route[i].port->index;
-	}
+	weir_fib_each(s->stack, picture_route, p);
 	for (unsigned int i = 0; i < 8; i++)
 		p->local[i] = weir_local4(s->stack, v4(probe_local[i]).ip.v4);
 	for (unsigned int i = 0; i < 4; i++) {
@@ -369,8 +616,6 @@ must_be_same(struct picture *a, struct ut_stack *s, const char *when, unsigned i
 	ut_check(a->gen == b->gen, "%s %u: generation", when, k);
 	ut_check(a->n_addr == b->n_addr && memcmp(a->addr, b->addr, sizeof(a->addr)) == 0,
 		 "%s %u: addresses, or their order", when, k);
-	ut_check(a->n_route == b->n_route && memcmp(a->route, b->route, sizeof(a->route)) == 0,
-		 "%s %u: routes", when, k);
 	ut_check(a->n_fib == b->n_fib && memcmp(a->fib, b->fib, sizeof(a->fib)) == 0,
 		 "%s %u: table of routes", when, k);
 	ut_check(memcmp(a->local, b->local, sizeof(a->local)) == 0, "%s %u: local addresses", when,
@@ -384,17 +629,34 @@ must_be_same(struct picture *a, struct ut_stack *s, const char *when, unsigned i
 	free(b);
 }
 
-#define N_OPS 9
+#define N_OPS 13
+
+static struct weir_route_conf
+route(uint32_t ip, uint8_t bits, uint32_t gateway)
+{
+	struct weir_route_conf r;
+
+	weir_route_conf_init(&r);
+	r.prefix = v4(ip);
+	r.prefix_bits = bits;
+	r.n_hops = 1;
+	if (gateway != 0)
+		r.hop[0].gateway = v4(gateway);
+	return r;
+}
 
 /* A transaction with one of each; port is where PORT_ADD is tried. */
 static void
 good_ops(struct weir_ctl_op ops[N_OPS])
 {
+	static struct weir_route_conf added, deleted, added6, anyip;
 	const struct weir_ctl_op all[N_OPS] = {
 		{.kind = WEIR_CTL_ADDR_ADD, ADDR(UT_IP(10, 5, 0, 1), 24)},
-		{.kind = WEIR_CTL_ROUTE_ADD,
-		 ADDR(UT_IP(172, 16, 0, 0), 12),
-		 .gateway = v4(UT_IP(10, 5, 0, 9))},
+		{.kind = WEIR_CTL_ROUTE_ADD, .route = &added},
+		{.kind = WEIR_CTL_ADDR_ADD, .addr = v6("fd00:5::1"), .prefix_bits = 64},
+		{.kind = WEIR_CTL_ROUTE_ADD, .route = &added6},
+		{.kind = WEIR_CTL_ROUTE_ADD, .route = &anyip},
+		{.kind = WEIR_CTL_ADDR_ADD, .addr = v6("fd00:6::1"), .prefix_bits = 64},
 		{.kind = WEIR_CTL_NEIGH_ADD, .addr = v4(probe_neigh[0]), .mac = {2, 9}}, /* new */
 		{.kind = WEIR_CTL_NEIGH_ADD,
 		 .addr = v4(probe_neigh[1]),
@@ -402,10 +664,23 @@ good_ops(struct weir_ctl_op ops[N_OPS])
 		{.kind = WEIR_CTL_NEIGH_ADD, .addr = v4(probe_neigh[2]), .mac = {2, 9}}, /* set */
 		{.kind = WEIR_CTL_NEIGH_DEL, .addr = v4(probe_neigh[3])},
 		{.kind = WEIR_CTL_ADDR_DEL, ADDR(UT_OUR_IP, 0)},
-		{.kind = WEIR_CTL_ROUTE_DEL, ADDR(UT_IP(10, 6, 0, 0), 16)},
+		{.kind = WEIR_CTL_ROUTE_DEL, .route = &deleted},
 		{.kind = WEIR_CTL_ADDR_ADD, .port = 1, ADDR(UT_OUR_IP, 8)}, /* after its removal */
 	};
 
+	added = route(UT_IP(172, 16, 0, 0), 12, UT_IP(10, 5, 0, 9));
+	deleted = route(UT_IP(10, 6, 0, 0), 16, 0);
+	weir_route_conf_init(&added6);
+	added6.prefix = v6("2001:db8::");
+	added6.prefix_bits = 32;
+	added6.n_hops = 2;
+	added6.hop[0].gateway = v6("fd00:5::9");
+	added6.hop[1].gateway = v6("fe80::9");
+	added6.hop[1].port = 1;
+	weir_route_conf_init(&anyip);
+	anyip.kind = WEIR_ROUTE_LOCAL;
+	anyip.prefix = v4(UT_IP(192, 0, 2, 0));
+	anyip.prefix_bits = 24;
 	memcpy(ops, all, sizeof(all));
 }
 
@@ -414,10 +689,15 @@ make_scene(struct ut_stack *s)
 {
 	struct ut_stack_cfg cfg = ut_stack_cfg();
 	struct ut_pkt arp = ut_pkt_arp_request();
+	struct weir_route_conf prefers;
 	struct weir_addr a;
 
 	cfg.n_ports = 2;
+	cfg.port.no_link_local = false;
 	ut_stack_up(s, &cfg);
+	prefers = route(UT_IP(172, 30, 0, 0), 16, UT_PEER_IP);
+	prefers.src = v4(UT_OUR_IP);
+	assert_int_equal(weir_route_add_conf(s->stack, &prefers, NULL), 0);
 	a = v4(UT_IP(10, 7, 0, 1));
 	assert_int_equal(weir_addr_add(s->stack, 0, &a, 24, NULL), 0); /* a second one */
 	a = v4(UT_IP(10, 6, 0, 0));
@@ -439,6 +719,7 @@ static void
 a_transaction_that_fails_at_any_place_changes_nothing(void **state)
 {
 	struct ut_stack *s = *state;
+	const struct weir_route_conf none = route(UT_IP(99, 0, 0, 0), 8, 0);
 	struct picture *before;
 	struct weir_error err;
 
@@ -449,18 +730,17 @@ a_transaction_that_fails_at_any_place_changes_nothing(void **state)
 
 		good_ops(ops);
 		memmove(&ops[k + 1], &ops[k], (N_OPS - k) * sizeof(ops[0]));
-		ops[k] = (struct weir_ctl_op){.kind = WEIR_CTL_ROUTE_DEL,
-					      ADDR(UT_IP(99, 0, 0, 0), 8)};
+		ops[k] = (struct weir_ctl_op){.kind = WEIR_CTL_ROUTE_DEL, .route = &none};
 		assert_int_equal(weir_ctl_apply(s->stack, ops, N_OPS + 1, &err), -ENOENT);
 		assert_non_null(strstr(err.text, "99.0.0.0"));
 		must_be_same(before, s, "failed at", k);
 	}
-	/* A removal of a port may only come last. */
+	/* A removal of a port comes alone. */
 	struct weir_ctl_op two[2] = {{.kind = WEIR_CTL_PORT_REMOVE, .port = 1},
-				     {.kind = WEIR_CTL_ROUTE_DEL, ADDR(UT_IP(10, 6, 0, 0), 16)}};
+				     {.kind = WEIR_CTL_ROUTE_DEL, .route = &none}};
 
 	assert_int_equal(weir_ctl_apply(s->stack, two, 2, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "last operation"));
+	assert_non_null(strstr(err.text, "a transaction of its own"));
 	must_be_same(before, s, "removal first", 0);
 
 	/* And without a fault all of it holds. */
@@ -476,7 +756,9 @@ a_transaction_that_fails_at_any_place_changes_nothing(void **state)
 	assert_int_equal(after->local[4], WEIR_LOCAL_BROADCAST);
 	assert_int_equal(after->neigh[0], WEIR_NEIGH_PERMANENT);
 	assert_int_equal(after->neigh[3], WEIR_NEIGH_FREE);
-	assert_int_equal(after->n_route, before->n_route);
+	/* 5 addresses, one of them link-local, and 4 hops, less 1 address and 2 routes */
+	assert_int_equal(after->n_fib, before->n_fib + 5 + 4 - 3);
+	assert_int_equal(after->n_addr, before->n_addr + 5 - 1);
 	free(after);
 	free(before);
 }
@@ -593,12 +875,13 @@ the_longest_prefix_wins(void **state)
 			uint32_t ip = UT_IP(10, ut_rand_below(&rng, 2), ut_rand_below(&rng, 4),
 					    ut_rand_below(&rng, 256));
 			struct weir_addr a = v4(ip);
-			const struct weir_route *r = weir_route_lookup(s->stack, &a.ip, WEIR_IPV4);
+			const struct weir_route *r =
+				weir_fib_lookup(s->stack, &a.ip, WEIR_IPV4, NULL, -1);
 			int want = linear(list, n, ip);
 
-			ut_check((r == NULL ? -1 : (int)r->port->index) == want,
-				 "%08x: port %d, not %d", ip, r == NULL ? -1 : (int)r->port->index,
-				 want);
+			ut_check((r == NULL ? -1 : (int)r->hop[0].port->index) == want,
+				 "%08x: port %d, not %d", ip,
+				 r == NULL ? -1 : (int)r->hop[0].port->index, want);
 		}
 		ut_stack_poll(s);
 	}
@@ -608,11 +891,14 @@ static uint32_t
 source_to(struct ut_stack *s, uint32_t ip)
 {
 	struct weir_addr a = v4(ip);
-	const struct weir_route *r = weir_route_lookup(s->stack, &a.ip, WEIR_IPV4);
+	const union weir_ip any = {.w = {0, 0}};
+	const struct weir_way_key key = {
+		.dst = &a.ip, .bound = &any, .family = WEIR_IPV4, .port = -1};
+	struct weir_way way;
 
-	if (r == NULL || !r->has_src)
+	if (weir_way_find(s->stack, &key, &way) != 0)
 		return 0;
-	return ut_get32((const uint8_t *)&r->src.v4);
+	return ut_get32((const uint8_t *)&way.src.v4);
 }
 
 static void
@@ -787,8 +1073,11 @@ main(void)
 	const struct CMUnitTest cases[] = {
 		UT_STACK_TEST(each_parameter_of_a_stack_is_checked),
 		UT_STACK_TEST(each_wrong_operation_is_refused_in_words),
+		UT_STACK_TEST(each_wrong_address_or_route_of_ipv6_is_refused_in_words),
+		UT_STACK_TEST(an_address_takes_along_the_routes_that_prefer_it),
+		UT_STACK_TEST(many_routes_are_added_and_removed),
 		UT_STACK_TEST(each_wrong_port_is_refused_in_words),
-		UT_STACK_TEST(running_stacks_keep_their_ports),
+		UT_STACK_TEST(a_running_stack_takes_a_port_by_itself),
 		UT_STACK_TEST(a_transaction_that_fails_at_any_place_changes_nothing),
 		UT_STACK_TEST(a_transaction_without_memory_changes_nothing),
 		UT_STACK_TEST(the_longest_prefix_wins),

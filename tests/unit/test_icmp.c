@@ -10,7 +10,9 @@
 
 #include "common/ut_clock.h"
 #include "common/ut_guard.h"
+#include "fib.h"
 #include "lcore.h"
+#include "pmtu.h"
 #include "sock.h"
 
 #define PORT UT_OUR_PORT
@@ -129,6 +131,76 @@ the_replys_checksum_is_right_for_every_request(void **state)
 	}
 }
 
+/* What may be fragmented on its way here may be on its way back. */
+static void
+a_request_without_df_has_a_reply_without(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct ut_pkt p = ut_pkt_icmp_echo();
+
+	ut_stack_up(s, &cfg);
+	p.ip_frag = 0;
+	p.ip_id = 0xbeef;
+	ut_stack_rx(s, 0, &p);
+	ut_stack_must_take(s, 0, &f);
+	assert_int_equal(ut_get16(f.b + 18), 0xbeef);
+	assert_int_equal(ut_get16(f.b + 20), 0);
+}
+
+/* The largest request, in fragments: the reply comes in fragments too. Order and gaps by the offsets. */
+static void
+a_request_in_fragments_is_answered_in_fragments(void **state)
+{
+	static uint8_t ping[20 + 8 + 65507 - 20], back[65536];
+	static const size_t lens[] = {1473, 2000, 8000, 65507};
+	struct ut_stack *s = *state;
+
+	for (unsigned int dev = 0; dev < 2 * UT_N(lens); dev++) {
+		const size_t len = 8 + lens[dev / 2];
+		struct ut_stack_cfg cfg = ut_stack_cfg();
+		size_t got = 0;
+
+		cfg.dev.tx_offloads = dev & 1 ? RTE_ETH_TX_OFFLOAD_MULTI_SEGS : 0;
+		ut_stack_up(s, &cfg);
+		ping[0] = 8;
+		ping[1] = 0;
+		ut_put16(ping + 2, 0);
+		for (size_t i = 4; i < len; i++)
+			ping[i] = ut_pattern(i);
+		ut_put16(ping + 2, ut_csum(ping, len, 0));
+		for (size_t off = 0; off < len; off += 1480) {
+			struct ut_pkt p = ut_pkt_icmp_echo();
+
+			p.kind = UT_RAW_IP4;
+			p.ip_proto = 1;
+			p.ip_id = 0x4711;
+			p.ip_frag = (uint16_t)(off / 8 | (off + 1480 < len ? 0x2000 : 0));
+			p.payload = ping + off;
+			p.payload_len = len - off < 1480 ? len - off : 1480;
+			ut_stack_inject(s, 0, 0, ut_pkt_mbuf(&p, s->pool));
+		}
+		ut_stack_poll(s);
+		memset(back, 0, sizeof(back));
+		while (ut_stack_take(s, 0, &f)) {
+			const size_t off = (size_t)(ut_get16(f.b + 20) & 0x1fff) * 8;
+			const size_t n = ut_get16(f.b + 16) - 20u;
+
+			assert_true(f.len <= 1514 && off + n <= len);
+			ut_check((ut_get16(f.b + 20) & 0x2000) == (off + n < len ? 0x2000 : 0),
+				 "%zu bytes: more at %zu", len, off);
+			assert_int_equal(ut_get32(f.b + 30), UT_PEER_IP);
+			memcpy(back + off, f.b + 34, n);
+			got += n;
+		}
+		ut_check(got == len, "%zu of %zu bytes came back", got, len);
+		assert_int_equal(back[0], 0);
+		assert_int_equal(ut_csum(back, len, 0), 0);
+		ut_check_bytes(back + 4, ping + 4, len - 4, "%zu bytes", len);
+		ut_stack_down(s);
+	}
+}
+
 /* Whoever else holds the request's buffer must not see it change. */
 static void
 a_shared_request_is_not_written_to(void **state)
@@ -236,47 +308,100 @@ a_datagram_for_nobody_is_answered(void **state)
 			ut_check(f.len == wlen, "%zu bytes: error of %u bytes, not %zu", lens[i],
 				 f.len, wlen);
 			ut_check_bytes(f.b, w, wlen, "error about %zu bytes", lens[i]);
+			ut_clock_advance(WEIR_NS_PER_S); /* to this peer one per second */
 		}
 	}
 }
 
+/* One datagram for nobody from peer number i: how many errors come of it. */
+static unsigned int
+rx_for_nobody(struct ut_stack *s, uint32_t i)
+{
+	struct ut_pkt p = ut_pkt_udp();
+
+	p.ip_src = UT_IP(10, 77, 0, 0) + i;
+	ut_stack_rx(s, 0, &p);
+	return testport_discard(s->ethdev[0]);
+}
+
+/* The lcore's tokens: about one per message, by amounts that vary. */
 static void
 errors_are_rate_limited(void **state)
 {
 	struct ut_stack *s = *state;
 	struct ut_stack_cfg cfg = ut_stack_cfg();
-	struct ut_pkt p = ut_pkt_udp();
+	uint32_t peer = 1;
+	unsigned int n = 0;
 
-	cfg.stack.icmp_rate = 10;
+	cfg.stack.icmp_rate = 100;
 	ut_stack_up(s, &cfg);
 	ut_clock_set(100 * WEIR_NS_PER_S);
-	for (unsigned int i = 0; i < 50; i++)
-		ut_stack_rx(s, 0, &p);
-	assert_int_equal(testport_discard(s->ethdev[0]), 10); /* a second's worth was saved up */
-	ut_stack_only_drop(s, WEIR_DROP_NO_SOCKET, 50, "flood");
-	/* One token each 100 ms, also when looked at every millisecond. */
+	for (unsigned int i = 0; i < 500; i++)
+		n += rx_for_nobody(s, peer++);
+	/* A second's worth was saved up. */
+	assert_in_range(n, 85, 115);
+	n = 0;
+	ut_stack_only_drop(s, WEIR_DROP_NO_SOCKET, 500, "flood");
+	/* One token each 10 ms, also when looked at every millisecond. */
 	for (unsigned int i = 0; i < 1000; i++) {
 		ut_clock_advance(WEIR_NS_PER_MS);
-		ut_stack_rx(s, 0, &p);
+		n += rx_for_nobody(s, peer++);
 	}
-	assert_int_equal(testport_discard(s->ethdev[0]), 10);
+	assert_in_range(n, 85, 115);
+	n = 0;
 	/* Looked at more often than the clock's grain of the bucket: nothing is lost by that. */
 	for (unsigned int i = 0; i < 10000; i++) {
 		ut_clock_advance(WEIR_NS_PER_MS / 10 * 3);
-		ut_stack_rx(s, 0, &p);
+		n += rx_for_nobody(s, peer++);
 	}
-	assert_in_range(testport_discard(s->ethdev[0]), 29, 31);
+	assert_in_range(n, 270, 330);
+	n = 0;
 	/* A long silence saves up no more than a second's worth. */
 	ut_clock_advance(3600 * WEIR_NS_PER_S);
-	for (unsigned int i = 0; i < 50; i++)
-		ut_stack_rx(s, 0, &p);
-	assert_int_equal(testport_discard(s->ethdev[0]), 10);
+	for (unsigned int i = 0; i < 500; i++)
+		n += rx_for_nobody(s, peer++);
+	assert_in_range(n, 85, 115);
 	ut_stack_down(s);
 
 	cfg.stack.icmp_rate = 0;
 	ut_stack_up(s, &cfg);
-	ut_stack_rx(s, 0, &p);
-	assert_int_equal(testport_discard(s->ethdev[0]), 0);
+	assert_int_equal(rx_for_nobody(s, 1), 0);
+}
+
+/* A destination's: one per second, six at once; the others have their own. */
+static void
+one_peer_cannot_have_all_errors(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	unsigned int n;
+
+	ut_stack_up(s, &cfg);
+	for (unsigned int round = 0; round < 2; round++) {
+		ut_clock_advance(10 * WEIR_NS_PER_S);
+		n = 0;
+		for (unsigned int i = 0; i < 50; i++)
+			n += rx_for_nobody(s, 1);
+		assert_int_equal(n, 6);
+		n = 0;
+	}
+	for (uint32_t peer = 2; peer < 40; peer++) {
+		for (unsigned int i = 0; i < 10; i++)
+			n += rx_for_nobody(s, peer);
+		assert_int_equal(n, 6);
+		n = 0;
+	}
+	for (unsigned int i = 0; i < 1000; i++) {
+		ut_clock_advance(10 * WEIR_NS_PER_MS);
+		n += rx_for_nobody(s, 1);
+	}
+	assert_in_range(n, 9, 11);
+	n = 0;
+	/* A clock that went back: as if nobody had been told anything. */
+	ut_clock_set(WEIR_NS_PER_S / 2);
+	for (unsigned int i = 0; i < 10; i++)
+		n += rx_for_nobody(s, 1);
+	assert_in_range(n, 5, 6);
 }
 
 static void
@@ -343,7 +468,7 @@ static const struct {
 	{3, 16, 0},
 	{3, 255, 0},
 	{11, 0, 0},
-	{11, 1, 0},
+	{11, 1, 0}, /* nobody is told of reassembly */
 	{12, 0, EPROTO},
 	{4, 0, 0},
 	{5, 0, 0},
@@ -488,6 +613,159 @@ forged_quotes_have_no_effect(void **state)
 	assert_int_equal(weir_socket_error(sk), -ECONNREFUSED);
 }
 
+/* ---- path MTU ---- */
+
+static uint32_t
+known(struct ut_stack *s)
+{
+	bool lock;
+
+	return weir_pmtu_get(s->stack, &peer()->ip, WEIR_IPV4, ut_clock_now(), &lock);
+}
+
+static void
+rx_too_long(struct ut_stack *s, uint16_t mtu, bool df, uint16_t dport)
+{
+	struct ut_pkt sent = ut_pkt_udp();
+	struct ut_pkt p;
+	static uint8_t b[2048];
+	size_t len;
+
+	sent.ip_src = UT_OUR_IP;
+	sent.ip_dst = UT_PEER_IP;
+	sent.udp_sport = PORT;
+	sent.udp_dport = dport;
+	sent.ip_frag = df ? 0x4000 : 0;
+	sent.payload_len = 1472;
+	len = ut_pkt_bytes(&sent, b, sizeof(b));
+	p = ut_pkt_icmp_error(3, 4, b + 14, len > 548 ? 548 : len - 14);
+	p.icmp_seq = mtu;
+	ut_stack_rx(s, 0, &p);
+}
+
+/* What Linux does: it learns in every mode but the last two, and tells in every mode but the first. */
+static void
+fragmentation_needed_is_learned(void **state)
+{
+	static const struct {
+		int mode, err;
+		uint32_t known;
+	} row[] = {
+		{WEIR_PMTUD_DONT, 0, 1300},          {WEIR_PMTUD_WANT, EMSGSIZE, 1300},
+		{WEIR_PMTUD_DO, EMSGSIZE, 1300},     {WEIR_PMTUD_PROBE, EMSGSIZE, 1300},
+		{WEIR_PMTUD_INTERFACE, EMSGSIZE, 0}, {WEIR_PMTUD_OMIT, EMSGSIZE, 0},
+	};
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk;
+
+	ut_stack_up(s, &cfg);
+	ut_stack_peer(s);
+	sk = ut_stack_socket(s, PORT);
+	assert_int_equal(weir_socket_connect(sk, peer()), 0);
+	for (size_t i = 0; i < UT_N(row); i++) {
+		assert_int_equal(weir_socket_set(sk, WEIR_OPT_MTU_DISCOVER, row[i].mode), 0);
+		rx_too_long(s, 1300, true, UT_PEER_PORT);
+		ut_check(weir_socket_error(sk) == -row[i].err, "mode %d", row[i].mode);
+		ut_check(known(s) == row[i].known, "mode %d: %u", row[i].mode, known(s));
+		weir_pmtu_flush(s->stack);
+	}
+	assert_int_equal(weir_socket_set(sk, WEIR_OPT_MTU_DISCOVER, WEIR_PMTUD_WANT), 0);
+	/* What may be fragmented nobody complains about; not about another's datagram; not of more. */
+	rx_too_long(s, 1300, false, UT_PEER_PORT);
+	rx_too_long(s, 1300, true, UT_PEER_PORT + 1);
+	rx_too_long(s, 1500, true, UT_PEER_PORT);
+	assert_int_equal(known(s), 0);
+	/* A router that does not say how much. */
+	rx_too_long(s, 0, true, UT_PEER_PORT);
+	assert_int_equal(known(s), 1492);
+	rx_too_long(s, 1300, true, UT_PEER_PORT);
+	assert_int_equal(known(s), 1300);
+	rx_too_long(s, 1400, true, UT_PEER_PORT);
+	assert_int_equal(known(s), 1300);
+	rx_too_long(s, 10, true, UT_PEER_PORT);
+	assert_int_equal(known(s), 552);
+}
+
+/* ---- redirects ---- */
+
+struct redirect {
+	const char *what;
+	uint32_t from, to;
+	uint8_t code;
+	bool wrong_port, ok;
+};
+
+/* Where a datagram to 192.0.2.1 goes. */
+static uint32_t
+gateway_of(struct ut_stack *s)
+{
+	const union weir_ip any = {.w = {0, 0}};
+	struct weir_addr dst = weir_addr_v4(UT_IP(192, 0, 2, 1), 0);
+	const struct weir_way_key key = {
+		.dst = &dst.ip, .bound = &any, .family = WEIR_IPV4, .port = -1};
+	struct weir_way way;
+
+	assert_int_equal(weir_way_find(s->stack, &key, &way), 0);
+	return WIRE_BE32(way.next_hop.v4);
+}
+
+/* RFC 1122 3.2.2.2; off unless asked for. */
+static void
+redirects_are_taken_from_the_gateway_only(void **state)
+{
+	static const struct redirect row[] = {
+		{"by another host", UT_IP(10, 0, 0, 77), UT_IP(10, 0, 0, 8), 1, false, false},
+		{"to elsewhere", UT_IP(10, 0, 0, 7), UT_IP(10, 9, 0, 8), 1, false, false},
+		{"to another link", UT_IP(10, 0, 0, 7), UT_IP(10, 0, 1, 8), 1, false, false},
+		{"to ourselves", UT_IP(10, 0, 0, 7), UT_OUR_IP, 1, false, false},
+		{"to a broadcast address", UT_IP(10, 0, 0, 7), UT_IP(10, 0, 0, 255), 1, false,
+		 false},
+		{"to itself", UT_IP(10, 0, 0, 7), UT_IP(10, 0, 0, 7), 1, false, false},
+		{"unknown code", UT_IP(10, 0, 0, 7), UT_IP(10, 0, 0, 8), 4, false, false},
+		{"about nothing of ours", UT_IP(10, 0, 0, 7), UT_IP(10, 0, 0, 8), 1, true, false},
+		{"for the host", UT_IP(10, 0, 0, 7), UT_IP(10, 0, 0, 8), 1, false, true},
+	};
+	struct weir_addr net = weir_addr_v4(UT_IP(192, 0, 2, 0), 0);
+	struct weir_addr via = weir_addr_v4(UT_IP(10, 0, 0, 7), 0);
+	struct ut_stack *s = *state;
+
+	for (int on = 0; on < 2; on++) {
+		struct ut_stack_cfg cfg = ut_stack_cfg();
+		struct weir_socket *sk;
+
+		cfg.port.accept_redirects = on != 0;
+		cfg.n_ports = 2;
+		ut_stack_up(s, &cfg);
+		assert_int_equal(weir_route_add(s->stack, &net, 24, &via, 0, NULL), 0);
+		sk = ut_stack_socket(s, PORT);
+		(void)sk;
+		for (size_t i = 0; i < UT_N(row); i++) {
+			struct ut_pkt sent = ut_pkt_udp();
+			struct ut_pkt p;
+			static uint8_t b[256];
+			size_t len;
+
+			sent.ip_src = UT_OUR_IP;
+			sent.ip_dst = UT_IP(192, 0, 2, 1);
+			sent.udp_sport = PORT + row[i].wrong_port;
+			len = ut_pkt_bytes(&sent, b, sizeof(b));
+			p = ut_pkt_icmp_error(5, row[i].code, b + 14, len - 14);
+			p.ip_src = row[i].from;
+			p.icmp_id = (uint16_t)(row[i].to >> 16);
+			p.icmp_seq = (uint16_t)row[i].to;
+			ut_stack_rx(s, 0, &p);
+			ut_stack_pass(s, WEIR_NS_PER_S, 50 * WEIR_NS_PER_MS);
+			ut_check(gateway_of(s) ==
+					 (on && row[i].ok ? row[i].to : UT_IP(10, 0, 0, 7)),
+				 "%s: %08x", row[i].what, gateway_of(s));
+		}
+		while (ut_stack_take(s, 0, &f))
+			;
+		ut_stack_down(s);
+	}
+}
+
 /* An error that comes in on worker 1 for a socket that worker 0 reads. */
 static void
 an_error_reaches_the_socket_from_any_worker(void **state)
@@ -517,14 +795,19 @@ main(void)
 	const struct CMUnitTest cases[] = {
 		UT_STACK_TEST(echo_requests_are_answered),
 		UT_STACK_TEST(the_replys_checksum_is_right_for_every_request),
+		UT_STACK_TEST(a_request_without_df_has_a_reply_without),
+		UT_STACK_TEST(a_request_in_fragments_is_answered_in_fragments),
 		UT_STACK_TEST(a_shared_request_is_not_written_to),
 		UT_STACK_TEST(what_is_not_to_be_answered_is_not),
 		UT_STACK_TEST(a_datagram_for_nobody_is_answered),
 		UT_STACK_TEST(errors_are_rate_limited),
+		UT_STACK_TEST(one_peer_cannot_have_all_errors),
 		UT_STACK_TEST(bad_datagrams_and_broadcasts_are_not_answered),
 		UT_STACK_TEST(hard_errors_reach_a_connected_socket_once),
 		UT_STACK_TEST(an_unconnected_socket_hears_nothing),
 		UT_STACK_TEST(forged_quotes_have_no_effect),
+		UT_STACK_TEST(fragmentation_needed_is_learned),
+		UT_STACK_TEST(redirects_are_taken_from_the_gateway_only),
 		UT_STACK_TEST(an_error_reaches_the_socket_from_any_worker),
 	};
 

@@ -6,9 +6,11 @@
 #include "common/ut_stack.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "common/ut_clock.h"
 #include "mesh.h"
+#include "neigh.h"
 
 #define PEER UT_PEER_IP
 #define MS   WEIR_NS_PER_MS
@@ -152,7 +154,7 @@ with_too_many_neighbours_waiting_the_oldest_gives_way(void **state)
 	struct ut_stack_cfg cfg = ut_stack_cfg();
 	struct weir_socket *sk;
 
-	cfg.stack.max_neigh = 128;
+	cfg.stack.max_neigh = 256;
 	cfg.dev.desc_max = 4096;
 	cfg.port.tx_desc = 1024;
 	ut_stack_up(s, &cfg);
@@ -359,42 +361,70 @@ an_attached_threads_datagram_is_held_by_the_queues_owner(void **state)
 
 /* ---- ages ---- */
 
-static void
-a_stale_neighbour_is_probed_when_used(void **state)
+/* Have PEER reachable at MAC_A: sent to, asked, answered. */
+static struct weir_socket *
+reachable_peer(struct ut_stack *s, const struct ut_stack_cfg *cfg)
 {
-	struct ut_stack *s = *state;
-	struct ut_stack_cfg cfg = ut_stack_cfg();
 	struct weir_socket *sk;
 
-	ut_stack_up(s, &cfg);
+	ut_stack_up(s, cfg);
 	sk = ut_stack_socket(s, 9000);
 	assert_int_equal(send_byte(s->w[0], sk, PEER, 1), 1);
 	ut_stack_poll(s);
 	ut_stack_must_take(s, 0, &f);
 	ut_stack_arp_reply(s, 0, PEER, MAC_A);
 	take_byte(s, 1, MAC_A);
-	ut_stack_pass(s, 29900 * MS, 100 * MS);
 	must_be(s, PEER, "reachable", MAC_A);
-	ut_stack_pass(s, 200 * MS, 50 * MS);
+	return sk;
+}
+
+/* Let time pass until it is stale: 0.5 to 1.5 of 30 s. Returns how long it took, in steps of 100 ms. */
+static unsigned int
+until_stale(struct ut_stack *s)
+{
+	unsigned int steps = 0;
+
+	while (strcmp(state_of(s, PEER, NULL), "reachable") == 0) {
+		ut_check(steps++ <= 451, "reachable for %u ms", steps * 100);
+		ut_stack_pass(s, 100 * MS, 100 * MS);
+	}
+	ut_check(steps >= 149, "reachable for only %u ms", steps * 100);
 	must_be(s, PEER, "stale", MAC_A);
+	return steps;
+}
+
+static void
+a_stale_neighbour_is_probed_when_used(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk = reachable_peer(s, &cfg);
+
+	until_stale(s);
 	nothing_sent(s, "while nobody uses it");
 
-	/* Used: sent to the MAC known, and that MAC is asked. */
+	/* Used: sent to the MAC known; five seconds for somebody to say that it got there; then asked. */
 	assert_int_equal(send_byte(s->w[0], sk, PEER, 2), 1);
 	ut_stack_poll(s);
+	must_be(s, PEER, "delay", MAC_A);
+	take_byte(s, 2, MAC_A);
+	ut_stack_pass(s, 4900 * MS, 50 * MS);
+	must_be(s, PEER, "delay", MAC_A);
+	nothing_sent(s, "during the delay");
+	ut_stack_pass(s, 200 * MS, 50 * MS);
 	must_be(s, PEER, "probe", MAC_A);
 	take_ask(s, PEER, MAC_A);
-	take_byte(s, 2, MAC_A);
 	ut_stack_arp_reply(s, 0, PEER, MAC_A);
 	must_be(s, PEER, "reachable", MAC_A);
 	nothing_sent(s, "after the confirmation");
 
 	/* Not answered: asked three times in all, then failed, then asked by broadcast. */
-	ut_stack_pass(s, 30100 * MS, 100 * MS);
+	until_stale(s);
 	assert_int_equal(send_byte(s->w[0], sk, PEER, 3), 1);
 	ut_stack_poll(s);
-	take_ask(s, PEER, MAC_A);
 	take_byte(s, 3, MAC_A);
+	ut_stack_pass(s, 5100 * MS, 50 * MS);
+	take_ask(s, PEER, MAC_A);
 	ut_stack_pass(s, 2100 * MS, 50 * MS);
 	take_ask(s, PEER, MAC_A);
 	take_ask(s, PEER, MAC_A);
@@ -410,6 +440,111 @@ a_stale_neighbour_is_probed_when_used(void **state)
 	ut_stack_arp_reply(s, 0, PEER, MAC_B);
 	take_byte(s, 5, MAC_B);
 	ut_stack_only_drop(s, WEIR_DROP_N, 0, "ages");
+}
+
+static void
+reachable_times_are_spread(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	unsigned int least = UINT_MAX, most = 0;
+
+	reachable_peer(s, &cfg);
+	for (unsigned int i = 0; i < 20; i++) {
+		unsigned int t = until_stale(s);
+
+		least = t < least ? t : least;
+		most = t > most ? t : most;
+		ut_stack_arp_reply(s, 0, PEER, MAC_A);
+	}
+	ut_check(least < 250 && most > 350, "only between %u and %u ms", least * 100, most * 100);
+}
+
+/* The entry of PEER: the only one. */
+static uint32_t
+only_entry(struct ut_stack *s)
+{
+	for (uint32_t i = 0; i < s->cfg.stack.max_neigh; i++)
+		if (WEIR_NEIGH_STATE(weir_neigh_word(s->stack, i)) != WEIR_NEIGH_FREE)
+			return i;
+	fail_msg("no entry");
+	return 0;
+}
+
+static void
+traffic_that_gets_there_confirms(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk = reachable_peer(s, &cfg);
+	uint32_t i = only_entry(s);
+	uint64_t word = weir_neigh_word(s->stack, i);
+	const struct weir_port *port = s->stack->ports[0];
+
+	/* Ten minutes of it: never asked again, never anything but reachable. */
+	for (unsigned int k = 0; k < 600; k++) {
+		ut_stack_pass(s, SEC, 500 * MS);
+		weir_neigh_confirm(s->w[0], port, i, word);
+		must_be(s, PEER, "reachable", MAC_A);
+	}
+	nothing_sent(s, "while it was confirmed");
+	/* During delay and probe as well. */
+	while (strcmp(state_of(s, PEER, NULL), "reachable") == 0)
+		ut_stack_pass(s, 100 * MS, 100 * MS);
+	assert_int_equal(send_byte(s->w[0], sk, PEER, 2), 1);
+	ut_stack_poll(s);
+	take_byte(s, 2, MAC_A);
+	ut_stack_pass(s, 5100 * MS, 50 * MS);
+	take_ask(s, PEER, MAC_A);
+	weir_neigh_confirm(s->w[0], port, i, word);
+	must_be(s, PEER, "reachable", MAC_A);
+	ut_stack_pass(s, 5 * SEC, 50 * MS);
+	nothing_sent(s, "after the confirmation");
+	/* Another MAC has come meanwhile: that is not what was confirmed. */
+	while (strcmp(state_of(s, PEER, NULL), "reachable") == 0)
+		ut_stack_pass(s, 100 * MS, 100 * MS);
+	weir_neigh_confirm(s->w[0], port, i, word ^ (UINT64_C(1) << 20));
+	must_be(s, PEER, "stale", MAC_A);
+	weir_neigh_confirm(s->w[0], port, i, word ^ 0x100);
+	must_be(s, PEER, "stale", MAC_A);
+}
+
+static void
+who_fails_again_is_asked_more_seldom(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk;
+	static const unsigned int pause_s[] = {0, 1, 2, 4, 8, 16, 32, 32, 32};
+
+	ut_stack_up(s, &cfg);
+	sk = ut_stack_socket(s, 9000);
+	assert_int_equal(send_byte(s->w[0], sk, PEER, 0), 1);
+	for (size_t k = 0; k < UT_N(pause_s); k++) {
+		ut_stack_poll(s);
+		for (unsigned int i = 0; i < 3; i++) {
+			take_ask(s, PEER, UT_BROADCAST_MAC);
+			ut_stack_pass(s, SEC, 50 * MS);
+		}
+		must_be(s, PEER, "failed", NULL);
+		ut_stack_only_drop(s, WEIR_DROP_NEIGH_FAILED, 1, "given up");
+		for (unsigned int t = 1; t < 2 * pause_s[k]; t++) { /* every half second */
+			assert_int_equal(send_byte(s->w[0], sk, PEER, 1), 1);
+			ut_stack_poll(s);
+			ut_stack_only_drop(s, WEIR_DROP_NEIGH_FAILED, 1, "refused at once");
+			nothing_sent(s, "in the pause");
+			ut_stack_pass(s, 500 * MS, 50 * MS);
+		}
+		ut_stack_pass(s, 600 * MS, 50 * MS);
+		assert_int_equal(send_byte(s->w[0], sk, PEER, 1), 1);
+	}
+	ut_stack_poll(s);
+	take_ask(s, PEER, UT_BROADCAST_MAC);
+	/* It answers: all is forgiven. */
+	ut_stack_arp_reply(s, 0, PEER, MAC_A);
+	take_byte(s, 1, MAC_A);
+	must_be(s, PEER, "reachable", MAC_A);
+	ut_stack_only_drop(s, WEIR_DROP_N, 0, "answered");
 }
 
 static void
@@ -437,34 +572,174 @@ unused_entries_are_forgotten(void **state)
 	must_be(s, PEER, "none", NULL);
 }
 
+/* ---- a table that is too small ---- */
+
+static uint32_t
+count(struct ut_stack *s, enum weir_neigh_class class)
+{
+	return weir_neigh_count(s->stack, class);
+}
+
 static void
-a_full_table_refuses_then_recovers(void **state)
+those_who_never_answer_fill_less_than_half(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk;
+
+	cfg.port.tx_desc = 1024;
+	cfg.dev.desc_max = 1024;
+	sk = reachable_peer(s, &cfg);
+	for (uint8_t i = 1; i < 200; i++) {
+		assert_int_equal(send_byte(s->w[0], sk, PEER + i, i), 1);
+		ut_stack_poll(s);
+		take_ask(s, PEER + i, UT_BROADCAST_MAC);
+		ut_check(count(s, WEIR_NEIGH_ASKED) <= 24, "%u of 64 asked",
+			 count(s, WEIR_NEIGH_ASKED));
+	}
+	ut_check(count(s, WEIR_NEIGH_ASKED) == 24, "%u asked", count(s, WEIR_NEIGH_ASKED));
+	must_be(s, PEER, "reachable", MAC_A);
+	/* The oldest have given way, not the youngest. */
+	must_be(s, PEER + 1, "none", NULL);
+	must_be(s, PEER + 199, "incomplete", NULL);
+	ut_stack_pass(s, 2 * MS, MS);
+	assert_int_equal(ut_stack_since(s, drops[WEIR_DROP_NEIGH_FAILED]) +
+				 ut_stack_since(s, drops[WEIR_DROP_HOLD_FULL]),
+			 199 - 24);
+	ut_stack_arp_reply(s, 0, PEER + 199, MAC_B);
+	take_byte(s, 199, MAC_B);
+}
+
+/* Within one burst, without a grace period: the table refuses, and recovers. */
+static void
+one_burst_to_many_is_refused_in_part(void **state)
 {
 	struct ut_stack *s = *state;
 	struct ut_stack_cfg cfg = ut_stack_cfg();
 	struct weir_addr to;
 	struct weir_socket *sk;
 	struct weir_txmsg msg;
+	unsigned int sent = 0;
 
 	cfg.stack.max_neigh = 16;
 	cfg.port.tx_desc = 256;
 	ut_stack_up(s, &cfg);
 	sk = ut_stack_socket(s, 9000);
-	for (uint8_t i = 0; i < 16; i++)
-		assert_int_equal(send_byte(s->w[0], sk, PEER + i, i), 1);
-	to = weir_addr_v4(PEER + 16, 1);
+	for (uint8_t i = 0; i < 32; i++) {
+		struct weir_addr a = weir_addr_v4(PEER + i, UT_PEER_PORT);
+
+		if (weir_send(s->w[0], sk, &i, 1, &a) == 1)
+			sent++;
+		else
+			break;
+	}
+	ut_check(sent >= 6 && sent <= 8, "%u sent", sent);
+	to = weir_addr_v4(PEER + 100, 1);
 	msg = (struct weir_txmsg){ut_stack_payload(s, 3), &to, NULL};
 	assert_int_equal(weir_send_burst(s->w[0], sk, &msg, 1, 0), 0);
 	assert_int_equal(weir_send_error(s->w[0]), -ENOBUFS);
 	assert_int_equal(msg.m->pkt_len, 3);
 	assert_int_equal(*rte_pktmbuf_mtod(msg.m, uint8_t *), ut_pattern(0));
-	/* Nobody answers; what failed makes room at once while the table is tight. */
-	ut_stack_pass(s, 3500 * MS, 50 * MS);
+	ut_stack_poll(s);
 	testport_discard(s->ethdev[0]);
 	assert_int_equal(weir_send_burst(s->w[0], sk, &msg, 1, 0), 1);
-	ut_stack_only_drop(s, WEIR_DROP_NEIGH_FAILED, 16, "those before");
 	ut_stack_poll(s);
-	take_ask(s, PEER + 16, UT_BROADCAST_MAC);
+	take_ask(s, PEER + 100, UT_BROADCAST_MAC);
+}
+
+/* Real neighbours, more than the table has places: those in use stay, the longest unused go. */
+static void
+the_longest_unused_goes_first(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk;
+
+	cfg.stack.max_neigh = 32;
+	sk = reachable_peer(s, &cfg);
+	for (uint8_t i = 1; i < 100; i++) {
+		assert_int_equal(send_byte(s->w[0], sk, PEER + i, i), 1);
+		ut_stack_poll(s);
+		take_ask(s, PEER + i, UT_BROADCAST_MAC);
+		ut_stack_arp_reply(s, 0, PEER + i, MAC_B);
+		take_byte(s, i, MAC_B);
+		must_be(s, PEER + i, "reachable", MAC_B);
+		/* A minute later it is stale; PEER is used again and answers. */
+		ut_stack_pass(s, 46 * SEC, 500 * MS);
+		assert_int_equal(send_byte(s->w[0], sk, PEER, 0), 1);
+		ut_stack_poll(s);
+		take_byte(s, 0, MAC_A);
+		ut_stack_arp_reply(s, 0, PEER, MAC_A);
+		must_be(s, PEER, "reachable", MAC_A);
+	}
+	must_be(s, PEER + 1, "none", NULL);
+	ut_check(count(s, WEIR_NEIGH_PROVEN) >= 12, "%u remembered", count(s, WEIR_NEIGH_PROVEN));
+}
+
+/*
+ * Floods of a minute at 100,000 a second: ARP requests of strangers, and datagrams of ours to hosts that are
+ * not there. The table keeps its size, the flow of one who is there goes on: each of its datagrams leaves at
+ * once and to its MAC.
+ */
+static void
+a_flood_does_not_touch_who_is_there(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	const unsigned int per_ms = 100;
+	struct weir_addr wide = weir_addr_v4(UT_IP(10, 8, 0, 0), 0);
+	struct weir_addr none = {.family = WEIR_UNSPEC};
+	struct ut_rng rng = ut_rng();
+	struct weir_socket *sk;
+	const char *env = getenv("UT_FLOOD_MS");
+	const unsigned int ms = env != NULL ? (unsigned int)atoi(env) : 1500;
+	uint64_t flow = 0;
+
+	cfg.stack.max_neigh = 256;
+	cfg.port.tx_desc = 1024;
+	cfg.dev.desc_max = 1024;
+	sk = reachable_peer(s, &cfg);
+	/* A wide on-link prefix, of which an attacker has all addresses. */
+	assert_int_equal(weir_route_add(s->stack, &wide, 13, &none, 0, NULL), 0);
+	for (unsigned int t = 0; t < ms; t++) {
+		/* In time for a minute whatever the number of steps. */
+		ut_clock_advance(60 * SEC / ms);
+		for (unsigned int i = 0; i < per_ms; i++) {
+			struct ut_pkt p = ut_pkt_arp_request();
+
+			p.arp_spa = UT_IP(10, 8, 0, 0) + ut_rand_below(&rng, 1u << 19);
+			if (i % 2 == 0) {
+				ut_stack_inject(s, 0, 0, ut_pkt_mbuf(&p, s->pool));
+				if (i % 32 == 30)
+					weir_turn(s->w[0]);
+			} else {
+				struct weir_addr to = weir_addr_v4(p.arp_spa, 7);
+
+				(void)weir_send(s->w[0], sk, &i, 1, &to);
+			}
+			if (i % 32 == 31) {
+				weir_turn(s->w[0]);
+				testport_discard(s->ethdev[0]);
+			}
+		}
+		ut_stack_poll(s);
+		testport_discard(s->ethdev[0]);
+		if (t % 10 != 0)
+			continue;
+		/* PEER answers what it is asked, as it would. */
+		assert_int_equal(send_byte(s->w[0], sk, PEER, (uint8_t)t), 1);
+		ut_stack_poll(s);
+		take_byte(s, (uint8_t)t, MAC_A);
+		flow++;
+		if (strcmp(state_of(s, PEER, NULL), "probe") == 0)
+			ut_stack_arp_reply(s, 0, PEER, MAC_A);
+		ut_check(count(s, WEIR_NEIGH_ASKED) <= 96 && count(s, WEIR_NEIGH_HEARD) <= 48,
+			 "%u asked, %u heard", count(s, WEIR_NEIGH_ASKED),
+			 count(s, WEIR_NEIGH_HEARD));
+		assert_int_equal(count(s, WEIR_NEIGH_PROVEN), 1);
+	}
+	printf("# %u ARP requests and as many datagrams to nobody, %llu of the flow\n",
+	       ms * per_ms / 2, (unsigned long long)flow);
 }
 
 static void
@@ -534,8 +809,9 @@ arp_is_believed_only_where_it_concerns_us(void **state)
 	} row[] = {
 		{"request for us", PEER, UT_OUR_IP, 1, true, true},
 		{"request for another host", PEER, UT_IP(10, 0, 0, 77), 1, false, false},
-		{"request for our address on another port", PEER, UT_IP(10, 0, 1, 1), 1, false,
-		 false},
+		{"request for our address on another port", PEER, UT_IP(10, 0, 1, 1), 1, true,
+		 true},
+		{"request for 127.0.0.1", PEER, UT_IP(127, 0, 0, 1), 1, false, false},
 		{"request for the broadcast address", PEER, UT_IP(10, 0, 0, 255), 1, false, false},
 		{"probe for our address", 0, UT_OUR_IP, 1, true, false},
 		{"request from off link", UT_IP(10, 9, 9, 9), UT_OUR_IP, 1, true, false},
@@ -646,8 +922,9 @@ a_changed_mac_is_followed(void **state)
 	must_be(s, PEER, "stale", MAC_B);
 	assert_int_equal(send_byte(s->w[0], sk, PEER, 2), 1);
 	ut_stack_poll(s);
-	take_ask(s, PEER, MAC_B);
 	take_byte(s, 2, MAC_B);
+	ut_stack_pass(s, 5100 * MS, 50 * MS);
+	take_ask(s, PEER, MAC_B);
 	/* A reply to us: confirmed. */
 	ut_stack_arp_reply(s, 0, PEER, MAC_A);
 	must_be(s, PEER, "reachable", MAC_A);
@@ -775,8 +1052,14 @@ main(void)
 		UT_STACK_TEST(a_lost_message_only_delays_until_house_keeping),
 		UT_STACK_TEST(an_attached_threads_datagram_is_held_by_the_queues_owner),
 		UT_STACK_TEST(a_stale_neighbour_is_probed_when_used),
+		UT_STACK_TEST(reachable_times_are_spread),
+		UT_STACK_TEST(traffic_that_gets_there_confirms),
+		UT_STACK_TEST(who_fails_again_is_asked_more_seldom),
 		UT_STACK_TEST(unused_entries_are_forgotten),
-		UT_STACK_TEST(a_full_table_refuses_then_recovers),
+		UT_STACK_TEST(those_who_never_answer_fill_less_than_half),
+		UT_STACK_TEST(one_burst_to_many_is_refused_in_part),
+		UT_STACK_TEST(the_longest_unused_goes_first),
+		UT_STACK_TEST(a_flood_does_not_touch_who_is_there),
 		UT_STACK_TEST(strangers_cannot_fill_the_table),
 		UT_STACK_TEST(a_request_for_us_is_answered_and_learned),
 		UT_STACK_TEST(arp_is_believed_only_where_it_concerns_us),

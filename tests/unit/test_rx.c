@@ -49,6 +49,21 @@ must_be_empty(struct ut_stack *s, struct weir_socket *sk, const char *what)
 	ut_check(weir_recv_burst(s->w[0], sk, &msg, 1) == 0, "%s: a datagram was delivered", what);
 }
 
+/* The names in a message about a datagram. */
+static struct weir_addr
+peer_of(const struct ut_pkt *p)
+{
+	return p->kind == UT_UDP6 ? ut_addr6(p->ip6_src, p->udp_sport)
+				  : weir_addr_v4(p->ip_src, p->udp_sport);
+}
+
+static struct weir_addr
+local_of(const struct ut_pkt *p)
+{
+	return p->kind == UT_UDP6 ? ut_addr6(p->ip6_dst, p->udp_dport)
+				  : weir_addr_v4(p->ip_dst, p->udp_dport);
+}
+
 /* ---- one row per reason ---- */
 
 static void
@@ -91,7 +106,7 @@ eth_type(struct ut_stack *s)
 {
 	struct ut_pkt p = ut_pkt_udp();
 
-	p.eth_type = 0x86dd;
+	p.eth_type = 0x88b5;
 	rx_guarded(s, &p);
 }
 
@@ -101,6 +116,33 @@ eth_vlan(struct ut_stack *s)
 	struct ut_pkt p = ut_pkt_udp();
 
 	p.vlan_tci = 5;
+	rx_guarded(s, &p);
+}
+
+static void
+eth_vlan_cut(struct ut_stack *s)
+{
+	uint8_t b[17] = UT_OUR_MAC UT_PEER_MAC "\x81";
+
+	ut_stack_rx_mbuf(s, 0, ut_guard_mbuf(s->pool, b, sizeof(b)));
+}
+
+static void
+eth_qinq(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp();
+
+	p.vlan_tci = 0;
+	p.eth_type = 0x8100;
+	rx_guarded(s, &p);
+}
+
+static void
+eth_qinq_outer(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp();
+
+	p.eth_type = 0x88a8;
 	rx_guarded(s, &p);
 }
 
@@ -239,6 +281,159 @@ ip_proto(struct ut_stack *s)
 	struct ut_pkt p = ut_pkt_udp();
 
 	p.ip_proto = 6;
+	rx_guarded(s, &p);
+}
+
+static void
+ip_rpf(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp();
+
+	s->stack->ports[0]->rp_filter = WEIR_RP_LOOSE;
+	p.ip_src = UT_IP(172, 16, 0, 1);
+	rx_guarded(s, &p);
+}
+
+static void
+ip_rpf6(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	s->stack->ports[0]->rp_filter = WEIR_RP_STRICT;
+	p.ip6_src[7] = 1;
+	rx_guarded(s, &p);
+}
+
+static void
+ip6_src_ours(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	memcpy(p.ip6_src, UT_OUR_IP6, 16);
+	rx_guarded(s, &p);
+}
+
+static void
+ip6_src_loopback(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	memset(p.ip6_src, 0, 15);
+	p.ip6_src[15] = 1;
+	rx_guarded(s, &p);
+}
+
+static void
+ip6_dst(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	p.ip6_dst[15] = 77;
+	rx_guarded(s, &p);
+}
+
+static void
+ip6_mcast(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	memcpy(p.ip6_dst, "\xff\x05\0\0\0\0\0\0\0\0\0\0\0\0\1\2", 16);
+	memcpy(p.eth_dst, "\x33\x33\0\0\1\2", 6);
+	rx_guarded(s, &p);
+}
+
+static void
+ip6_frag(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	ut_pkt_frag6(&p, 0, 1, 1);
+	rx_guarded(s, &p);
+}
+
+static void
+ip6_ext(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	ut_pkt_ext6(&p, 60, "\1\4\0\0\0\1", 6);
+	rx_guarded(s, &p);
+}
+
+static void
+ip6_option(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	ut_pkt_ext6(&p, 60, "\x7e\4\0\0\0\0", 6);
+	rx_guarded(s, &p);
+}
+
+static void
+ip6_jumbo(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	ut_pkt_ext6(&p, 0, "\xc2\4\0\1\0\0", 6);
+	p.ip6_payload_len = 0;
+	rx_guarded(s, &p);
+}
+
+static void
+ip6_routing(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	ut_pkt_ext6(&p, 43, "\0\1\0\0\0\0", 6);
+	rx_guarded(s, &p);
+}
+
+static void
+ip6_proto(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	p.ip_proto = 6;
+	rx_guarded(s, &p);
+}
+
+static void
+udp_csum6(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	p.udp_csum = 0x1111;
+	rx_guarded(s, &p);
+}
+
+static void
+udp_csum_zero(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	p.udp_csum = 0;
+	rx_guarded(s, &p);
+}
+
+static void
+udp_csum_zero_of_a_train(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+	struct weir_rxmsg msg;
+
+	rx_guarded(s, &p);
+	assert_int_equal(weir_recv_burst(s->w[0], s->sk[0], &msg, 1), 1);
+	weir_mbuf_free_bulk(&msg.m, 1);
+	p.udp_csum = 0;
+	rx_guarded(s, &p);
+}
+
+static void
+no_socket6(struct ut_stack *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+
+	p.udp_dport = PORT + 1;
 	rx_guarded(s, &p);
 }
 
@@ -416,8 +611,11 @@ static const struct {
 	{WEIR_DROP_ETH_OVERSIZE, "1473 bytes of payload", eth_oversize},
 	{WEIR_DROP_ETH_SRC, "from a group MAC", eth_src},
 	{WEIR_DROP_ETH_DST, "to another MAC", eth_dst},
-	{WEIR_DROP_ETH_TYPE, "IPv6", eth_type},
+	{WEIR_DROP_ETH_TYPE, "experimental", eth_type},
 	{WEIR_DROP_ETH_VLAN, "tagged", eth_vlan},
+	{WEIR_DROP_ETH_VLAN, "half a tag", eth_vlan_cut},
+	{WEIR_DROP_ETH_QINQ, "two tags", eth_qinq},
+	{WEIR_DROP_ETH_QINQ, "an outer tag", eth_qinq_outer},
 	{WEIR_DROP_ARP_BAD, "ARP from a group", arp_bad},
 	{WEIR_DROP_IP_SHORT, "19 bytes of IP", ip_short},
 	{WEIR_DROP_IP_VERSION, "version 6", ip_version},
@@ -433,6 +631,22 @@ static const struct {
 	{WEIR_DROP_IP_FRAG, "first fragment", ip_frag_first},
 	{WEIR_DROP_IP_FRAG, "last fragment", ip_frag_last},
 	{WEIR_DROP_IP_PROTO, "TCP", ip_proto},
+	{WEIR_DROP_IP_RPF, "no way back", ip_rpf},
+	{WEIR_DROP_IP_RPF, "no way back, IPv6", ip_rpf6},
+	{WEIR_DROP_IP_SRC, "from our own IPv6 address", ip6_src_ours},
+	{WEIR_DROP_IP_SRC, "from ::1", ip6_src_loopback},
+	{WEIR_DROP_IP_DST, "to another IPv6 host", ip6_dst},
+	{WEIR_DROP_IP_MCAST, "to an IPv6 group", ip6_mcast},
+	{WEIR_DROP_IP_FRAG, "IPv6 fragment", ip6_frag},
+	{WEIR_DROP_IP_PROTO, "TCP over IPv6", ip6_proto},
+	{WEIR_DROP_IP6_EXT, "padding that is not zero", ip6_ext},
+	{WEIR_DROP_IP6_OPTION, "unknown option", ip6_option},
+	{WEIR_DROP_IP6_JUMBO, "jumbogram", ip6_jumbo},
+	{WEIR_DROP_IP6_ROUTING, "source route", ip6_routing},
+	{WEIR_DROP_UDP_CSUM, "UDP checksum over IPv6", udp_csum6},
+	{WEIR_DROP_UDP_CSUM_ZERO, "no checksum over IPv6", udp_csum_zero},
+	{WEIR_DROP_UDP_CSUM_ZERO, "no checksum behind a train", udp_csum_zero_of_a_train},
+	{WEIR_DROP_NO_SOCKET, "nobody listens, IPv6", no_socket6},
 	{WEIR_DROP_ICMP_SHORT, "7 bytes of ICMP", icmp_short},
 	{WEIR_DROP_ICMP_CSUM, "ICMP checksum", icmp_csum},
 	{WEIR_DROP_ICMP_QUOTE, "error about another host's datagram", icmp_quote},
@@ -457,6 +671,20 @@ static const struct {
 } elsewhere[] = {
 	{WEIR_DROP_MESH_FULL_RX, "not reachable: nothing hands received frames over yet; "
 				 "test_threads counts one by hand"},
+	{WEIR_DROP_FRAG_BAD, "test_reasm"},
+	{WEIR_DROP_FRAG_OVERLAP, "test_reasm"},
+	{WEIR_DROP_FRAG_DUP, "test_reasm"},
+	{WEIR_DROP_FRAG_HEADER, "test_reasm"},
+	{WEIR_DROP_FRAG_ECN, "test_reasm"},
+	{WEIR_DROP_FRAG_MANY, "test_reasm"},
+	{WEIR_DROP_FRAG_MEM, "test_reasm"},
+	{WEIR_DROP_FRAG_SOURCE, "test_reasm"},
+	{WEIR_DROP_FRAG_TIMEOUT, "test_reasm"},
+	{WEIR_DROP_ND_BAD, "test_ndp"},
+	{WEIR_DROP_MEMBER_BAD, "test_mcast"},
+	{WEIR_DROP_PORT_GONE_RX, "test_life"},
+	{WEIR_DROP_PORT_GONE_TX, "test_life"},
+	{WEIR_DROP_TX_NO_BUFFER, "test_fragment"},
 	{WEIR_DROP_HOLD_FULL, "test_neigh"},
 	{WEIR_DROP_NEIGH_FAILED, "test_neigh"},
 	{WEIR_DROP_TXQ_FULL, "test_tx"},
@@ -490,8 +718,10 @@ each_reason_counts_exactly_its_frame(void **state)
 	for (size_t i = 0; i < UT_N(rows); i++) {
 		struct ut_stack_cfg cfg = ut_stack_cfg();
 
+		cfg.ip6 = true;
+		cfg.stack.frag_mem = 0;
 		ut_stack_up(s, &cfg);
-		ut_stack_socket(s, PORT);
+		ut_stack_socket6(s, PORT); /* and IPv4 */
 		ut_stack_mark(s);
 		rows[i].provoke(s);
 		ut_stack_only_drop(s, rows[i].reason, 1, rows[i].what);
@@ -604,6 +834,35 @@ sample(size_t i, uint8_t *b, size_t size, const char **what)
 		*what = "datagram with a wrong header checksum";
 		p.ip_csum = 0x1111;
 		break;
+	case 9:
+		*what = "datagram over IPv6";
+		p = ut_pkt_udp6();
+		p.payload_len = 5;
+		p.trailer_len = 3;
+		break;
+	case 10:
+		*what = "datagram with IPv6 options and routing";
+		p = ut_pkt_udp6();
+		ut_pkt_ext6(&p, 0, "\5\2\0\0\1\0", 6);
+		ut_pkt_ext6(&p, 43, "\4\0\0\0\0\0", 6);
+		p.payload_len = 3;
+		break;
+	case 11:
+		*what = "ICMPv6 echo request with options";
+		p = ut_pkt_icmp6_echo();
+		ut_pkt_ext6(&p, 60, "\1\4\0\0\0\0", 6);
+		p.payload_len = 9;
+		break;
+	case 12:
+		*what = "datagram over IPv6 for no socket";
+		p = ut_pkt_udp6();
+		p.udp_dport = PORT + 1;
+		break;
+	case 13:
+		*what = "unknown option over IPv6";
+		p = ut_pkt_udp6();
+		ut_pkt_ext6(&p, 60, "\xfe\4\0\0\0\0", 6);
+		break;
 	default:
 		return 0;
 	}
@@ -632,10 +891,12 @@ chained_frames_give_the_same_result_at_every_cut(void **state)
 	size_t len;
 
 	cfg.stack.icmp_rate = 1000000;
+	cfg.ip6 = true;
 	ut_stack_up(s, &cfg);
-	ut_stack_socket(s, PORT);
+	ut_stack_peer6(s);
+	ut_stack_socket6(s, PORT);
 	for (size_t k = 0; (len = sample(k, b, sizeof(b), &what)) != 0; k++) {
-		const size_t step = k < 2 || k == 4 ? 1 : 5;
+		const size_t step = k < 2 || k == 4 || k == 10 ? 1 : 5;
 		struct outcome *whole;
 
 		free(outcome_of(s, ut_guard_mbuf(s->pool, b, len))); /* an ARP request teaches */
@@ -667,6 +928,8 @@ truncation_reason(const uint8_t *b, size_t len)
 		return WEIR_DROP_ETH_SHORT;
 	if (ut_get16(b + 12) == 0x0806)
 		return WEIR_DROP_ARP_BAD;
+	if (ut_get16(b + 12) == 0x86dd)
+		return len < 54 ? WEIR_DROP_IP_SHORT : WEIR_DROP_IP_LENGTH;
 	if (len < 34)
 		return WEIR_DROP_IP_SHORT;
 	if (len < 14u + (b[14] & 15u) * 4u)
@@ -686,7 +949,9 @@ truncated_frames_are_dropped_for_the_right_reason(void **state)
 	ut_stack_socket(s, PORT);
 	for (size_t k = 0; sample(k, b, sizeof(b), &what) != 0; k++) {
 		/* Behind its own end a frame holds padding, which may be missing. */
-		const size_t end = ut_get16(b + 12) == 0x0806 ? 42 : 14u + (size_t)ut_get16(b + 16);
+		const size_t end = ut_get16(b + 12) == 0x0806   ? 42
+				   : ut_get16(b + 12) == 0x86dd ? 54u + (size_t)ut_get16(b + 18)
+								: 14u + (size_t)ut_get16(b + 16);
 
 		for (size_t len = 0; len < end; len++) {
 			ut_stack_mark(s);
@@ -831,6 +1096,19 @@ enum mixed {
 	MIXED_FRAGMENT,
 	MIXED_PORT0,
 	MIXED_LENGTH,
+	MIXED_6A, /* the same over IPv6 */
+	MIXED_6B,
+	MIXED_6A_OTHER_SOURCE,
+	MIXED_6A_EXT,
+	MIXED_6A_CHAINED,
+	MIXED_6A_BAD_CSUM,
+	MIXED_6B_NO_CSUM,
+	MIXED_6_OTHER_SOURCE_BAD_CSUM,
+	MIXED_6_OUR_SOURCE,
+	MIXED_6_OTHER_DST,
+	MIXED_6_FRAGMENT,
+	MIXED_6_PORT0,
+	MIXED_6_LENGTH,
 	MIXED_N,
 };
 
@@ -853,54 +1131,101 @@ static const struct {
 	[MIXED_FRAGMENT] = {-1, WEIR_DROP_IP_FRAG},
 	[MIXED_PORT0] = {-1, WEIR_DROP_UDP_PORT0},
 	[MIXED_LENGTH] = {-1, WEIR_DROP_UDP_LENGTH},
+	[MIXED_6A] = {0, 0},
+	[MIXED_6B] = {1, 0},
+	[MIXED_6A_OTHER_SOURCE] = {0, 0},
+	[MIXED_6A_EXT] = {0, 0},
+	[MIXED_6A_CHAINED] = {0, 0},
+	[MIXED_6A_BAD_CSUM] = {-1, WEIR_DROP_UDP_CSUM},
+	[MIXED_6B_NO_CSUM] = {-1, WEIR_DROP_UDP_CSUM_ZERO},
+	[MIXED_6_OTHER_SOURCE_BAD_CSUM] = {-1, WEIR_DROP_UDP_CSUM},
+	[MIXED_6_OUR_SOURCE] = {-1, WEIR_DROP_IP_SRC},
+	[MIXED_6_OTHER_DST] = {-1, WEIR_DROP_IP_DST},
+	[MIXED_6_FRAGMENT] = {-1, WEIR_DROP_IP_FRAG},
+	[MIXED_6_PORT0] = {-1, WEIR_DROP_UDP_PORT0},
+	[MIXED_6_LENGTH] = {-1, WEIR_DROP_UDP_LENGTH},
 };
 
 static struct rte_mbuf *
 mixed_frame(struct ut_stack *s, enum mixed kind, uint32_t id, struct ut_pkt *p)
 {
+	const bool v6 = kind >= MIXED_6A;
+	const bool bad = kind == MIXED_A_BAD_CSUM || kind == MIXED_B_BAD_CSUM ||
+			 kind == MIXED_OTHER_SOURCE_BAD_CSUM || kind == MIXED_6A_BAD_CSUM ||
+			 kind == MIXED_6_OTHER_SOURCE_BAD_CSUM;
 	struct rte_mbuf *m, *tail;
 	uint8_t payload[24];
 	uint8_t b[256];
 	size_t len;
 
-	*p = ut_pkt_udp();
+	*p = v6 ? ut_pkt_udp6() : ut_pkt_udp();
 	for (size_t i = 0; i < sizeof(payload); i++)
 		payload[i] = (uint8_t)(id >> i % 4 * 8);
 	p->payload = payload;
 	p->payload_len = 4 + id % 20;
-	if (kind == MIXED_B || kind == MIXED_B_NO_CSUM || kind == MIXED_B_BAD_CSUM)
+	switch (kind) {
+	case MIXED_B:
+	case MIXED_B_NO_CSUM:
+	case MIXED_B_BAD_CSUM:
+	case MIXED_6B:
+	case MIXED_6B_NO_CSUM:
 		p->udp_dport = PORT + 1;
-	if (kind == MIXED_A_OTHER_SOURCE || kind == MIXED_OTHER_SOURCE_BAD_CSUM) {
+		if (kind == MIXED_B_NO_CSUM || kind == MIXED_6B_NO_CSUM)
+			p->udp_csum = 0;
+		break;
+	case MIXED_A_OTHER_SOURCE:
+	case MIXED_OTHER_SOURCE_BAD_CSUM:
+	case MIXED_6A_OTHER_SOURCE:
+	case MIXED_6_OTHER_SOURCE_BAD_CSUM:
 		p->ip_src = UT_IP(10, 0, 0, 3 + id % 5);
+		p->ip6_src[id % 16 == 0 ? 1 : id % 16] = (uint8_t)(3 + id % 5);
 		p->udp_sport = (uint16_t)(5000 + id % 3);
-	}
-	if (kind == MIXED_B_NO_CSUM)
-		p->udp_csum = 0;
-	if (kind == MIXED_A_OPTIONS) {
+		break;
+	case MIXED_A_OPTIONS:
 		memset(p->ip_opt, 1, 4);
 		p->ip_opt_len = 4;
-	}
-	if (kind == MIXED_OUR_SOURCE)
+		break;
+	case MIXED_6A_EXT:
+		ut_pkt_ext6(p, id % 2 != 0 ? 60 : 0, "\1\4\0\0\0\0", 6);
+		break;
+	case MIXED_OUR_SOURCE:
+	case MIXED_6_OUR_SOURCE:
 		p->ip_src = UT_OUR_IP;
-	if (kind == MIXED_OTHER_DST)
+		memcpy(p->ip6_src, UT_OUR_IP6, 16);
+		break;
+	case MIXED_OTHER_DST:
+	case MIXED_6_OTHER_DST:
 		p->ip_dst = UT_IP(10, 0, 7, 7);
-	if (kind == MIXED_FRAGMENT)
+		p->ip6_dst[8] = 1;
+		break;
+	case MIXED_FRAGMENT:
 		p->ip_frag = 0x2000;
-	if (kind == MIXED_PORT0)
+		break;
+	case MIXED_6_FRAGMENT:
+		ut_pkt_frag6(p, 0, 1, id);
+		break;
+	case MIXED_PORT0:
+	case MIXED_6_PORT0:
 		p->udp_dport = 0;
-	if (kind == MIXED_LENGTH)
+		break;
+	case MIXED_LENGTH:
+	case MIXED_6_LENGTH:
 		p->udp_len = 7;
+		break;
+	default:
+		break;
+	}
+	p->ip_tos = (uint8_t)id;
+	p->ip6_label = id * 77;
 	len = ut_pkt_bytes(p, b, sizeof(b));
-	/* One bit is never right by chance. */
-	if (kind == MIXED_A_BAD_CSUM || kind == MIXED_B_BAD_CSUM ||
-	    kind == MIXED_OTHER_SOURCE_BAD_CSUM)
-		b[42] ^= 1;
+	if (bad) /* one bit is never right by chance */
+		b[v6 ? 62 : 42] ^= 1;
 	if (kind == MIXED_IP_CSUM)
 		b[25] ^= 1;
-	if (kind != MIXED_A_CHAINED)
+	if (kind != MIXED_A_CHAINED && kind != MIXED_6A_CHAINED)
 		return ut_guard_mbuf(s->pool, b, len);
-	m = ut_bytes_mbuf(b, 44, s->pool);
-	tail = ut_bytes_mbuf(b + 44, len - 44, s->pool);
+	m = ut_bytes_mbuf(b, v6 ? 64 : 44, s->pool);
+	tail = ut_bytes_mbuf(b + (v6 ? 64 : 44), len - (v6 ? 64 : 44), s->pool);
 	assert_int_equal(rte_pktmbuf_chain(m, tail), 0);
 	return m;
 }
@@ -920,9 +1245,11 @@ mixed_bursts_are_judged_frame_by_frame(void **state)
 	uint32_t id = 1;
 
 	cfg.stack.icmp_rate = 1; /* what is sent back about port 0 is not looked at here */
+	cfg.stack.frag_mem = 0;
+	cfg.ip6 = true;
 	ut_stack_up(s, &cfg);
-	ut_stack_socket(s, PORT);
-	ut_stack_socket(s, PORT + 1);
+	ut_stack_socket6(s, PORT);
+	ut_stack_socket6(s, PORT + 1);
 	for (unsigned int round = 0; round < 2000; round++) {
 		const unsigned int n = 1 + ut_rand_below(&rng, WEIR_MAX_BURST);
 		struct rte_mbuf *m[WEIR_MAX_BURST];
@@ -953,10 +1280,14 @@ mixed_bursts_are_judged_frame_by_frame(void **state)
 			ut_check(got == first + i, "round %u, frame %u of kind %u: %u, not %u",
 				 round, i, kind[i], got, first + i);
 			assert_int_equal(msg.len, pkt[i].payload_len);
-			want = weir_addr_v4(pkt[i].ip_src, pkt[i].udp_sport);
+			want = peer_of(&pkt[i]);
 			assert_memory_equal(&msg.peer, &want, sizeof(want));
-			want = weir_addr_v4(pkt[i].ip_dst, pkt[i].udp_dport);
+			want = local_of(&pkt[i]);
 			assert_memory_equal(&msg.local, &want, sizeof(want));
+			assert_int_equal(msg.tos, pkt[i].ip_tos);
+			assert_int_equal(msg.ttl, 64);
+			assert_int_equal(msg.flow,
+					 kind[i] >= MIXED_6A ? pkt[i].ip6_label & 0xfffff : 0);
 		}
 		must_be_empty(s, s->sk[0], "mixed");
 		must_be_empty(s, s->sk[1], "mixed");
@@ -1169,6 +1500,460 @@ a_mixed_burst_keeps_the_order_of_each_socket(void **state)
 			 bad);
 }
 
+/* ---- tags ---- */
+
+#define VLAN_IP UT_IP(10, 0, 5, 1)
+
+/* Port 1 is VLAN 5 of port 0, with 10.0.5.1/24. */
+static void
+vlan_up(struct ut_stack *s)
+{
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_addr addr = weir_addr_v4(VLAN_IP, 0);
+	struct weir_port_conf conf = cfg.port;
+	struct weir_error err = {0};
+
+	cfg.no_start = true;
+	cfg.stack.frag_mem = 0;
+	ut_stack_up(s, &cfg);
+	weir_port_conf_init(&conf);
+	conf.device = s->device[0];
+	conf.vlan = 5;
+	conf.dad = 0;
+	ut_check(weir_port_add(s->stack, &conf, &err) == 1, "VLAN port: %s", err.text);
+	ut_check(weir_addr_add(s->stack, 1, &addr, 24, &err) == 0, "address: %s", err.text);
+	ut_check(weir_stack_start(s->stack, &err) == 0, "start: %s", err.text);
+	ut_stack_attach(s);
+	ut_stack_mark(s);
+	ut_stack_socket(s, PORT);
+}
+
+static struct ut_pkt
+tagged(int32_t tci)
+{
+	struct ut_pkt p = ut_pkt_udp();
+
+	p.vlan_tci = tci;
+	if ((tci & 0xfff) == 5) {
+		p.ip_src = UT_IP(10, 0, 5, 2);
+		p.ip_dst = VLAN_IP;
+	}
+	return p;
+}
+
+static void
+tagged_frames_are_those_of_their_vlan(void **state)
+{
+	static const struct {
+		int32_t tci;
+		int port; /* -1: none */
+	} row[] = {{UT_AUTO, 0}, {5, 1},       {0, 0},      {0xe000, 0},   {0xf005, 1},
+		   {6, -1},      {0x1006, -1}, {0xfff, -1}, {4095 - 5, -1}};
+	struct ut_stack *s = *state;
+
+	vlan_up(s);
+	for (unsigned int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < UT_N(row); i++) {
+			struct ut_pkt p = tagged(row[i].tci);
+			struct weir_addr want;
+			struct weir_rxmsg msg;
+			uint8_t buf[64];
+
+			rx_guarded(s, &p);
+			if (row[i].port < 0) {
+				ut_stack_only_drop(s, WEIR_DROP_ETH_VLAN, 1, "unknown VLAN");
+				continue;
+			}
+			msg = must_read(s, s->sk[0], buf, sizeof(buf), "tagged");
+			assert_int_equal(msg.port, row[i].port);
+			assert_int_equal(msg.len, 18);
+			for (size_t k = 0; k < 18; k++)
+				assert_int_equal(buf[k], ut_pattern(k));
+			want = peer_of(&p);
+			assert_memory_equal(&msg.peer, &want, sizeof(want));
+			ut_stack_only_drop(s, WEIR_DROP_N, 0, "tagged");
+		}
+	}
+}
+
+/* At every cut, and when others can see the bytes: these stay as they are. */
+static void
+tags_come_off_chained_and_shared_frames(void **state)
+{
+	struct ut_pkt p = tagged(5);
+	struct ut_stack *s = *state;
+	struct rte_mbuf *m, *clone;
+	uint8_t b[128], buf[128];
+	size_t len;
+
+	vlan_up(s);
+	len = ut_pkt_bytes(&p, b, sizeof(b));
+	for (size_t i = 0; i <= len; i++) {
+		ut_stack_rx_mbuf(s, 0, ut_guard_mbuf_split(s->pool, b, len, &i, 1));
+		assert_int_equal(must_read(s, s->sk[0], buf, sizeof(buf), "cut").port, 1);
+	}
+	m = ut_bytes_mbuf(b, len, s->pool);
+	clone = rte_pktmbuf_clone(m, s->pool);
+	assert_non_null(clone);
+	ut_stack_rx_mbuf(s, 0, clone);
+	assert_int_equal(must_read(s, s->sk[0], buf, sizeof(buf), "clone").port, 1);
+	assert_int_equal(ut_mbuf_bytes(m, buf, sizeof(buf)), len);
+	assert_memory_equal(buf, b, len);
+	rte_pktmbuf_free(m);
+	ut_stack_only_drop(s, WEIR_DROP_N, 0, "all of them");
+}
+
+/* The longest untagged frame may have a tag besides. */
+static void
+a_tag_does_not_count_for_the_mtu(void **state)
+{
+	struct ut_stack *s = *state;
+	static uint8_t buf[1600];
+
+	vlan_up(s);
+	for (unsigned int over = 0; over < 2; over++) {
+		struct ut_pkt p = tagged(0);
+
+		p.payload_len = 1472 + over;
+		rx_guarded(s, &p);
+		if (over == 0)
+			assert_int_equal(must_read(s, s->sk[0], buf, sizeof(buf), "long").len,
+					 1472);
+		ut_stack_only_drop(s, over ? WEIR_DROP_ETH_OVERSIZE : WEIR_DROP_N, over, "long");
+	}
+}
+
+/* In bursts, with the tag in the frame or taken off by the device: each port's datagrams in order. */
+static void
+bursts_are_sorted_by_vlan(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_rng rng = ut_rng();
+
+	vlan_up(s);
+	for (unsigned int round = 0; round < 200; round++) {
+		const bool stripped = round % 2 != 0;
+		const unsigned int n = 1 + ut_rand_below(&rng, WEIR_MAX_BURST);
+		unsigned int n_port[2] = {0}, n_bad = 0, n_two = 0;
+		struct rte_mbuf *m[WEIR_MAX_BURST];
+		uint8_t last[2] = {0, 0};
+		struct weir_rxmsg msg;
+
+		s->stack->ports[0]->vlan_strip = stripped;
+		for (unsigned int i = 0; i < n; i++) {
+			static const int32_t tci[] = {UT_AUTO, UT_AUTO, 5, 5, 0, 7};
+			int32_t t = tci[ut_rand_below(&rng, UT_N(tci))];
+			const bool two = t != UT_AUTO && ut_rand_below(&rng, 8) == 0;
+			struct ut_pkt p = tagged(t);
+			uint8_t seq = (uint8_t)(i + 1);
+
+			p.payload = &seq;
+			p.payload_len = 1;
+			if (two) /* one more in the frame */
+				p.vlan_tci = 5;
+			if (two && !stripped)
+				p.eth_type = 0x8100;
+			else if (stripped && !two)
+				p.vlan_tci = UT_AUTO;
+			m[i] = ut_pkt_mbuf(&p, s->pool);
+			if (stripped && t != UT_AUTO) {
+				m[i]->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+				m[i]->vlan_tci = (uint16_t)t;
+			}
+			if (two && !(stripped && t == 7))
+				n_two++;
+			else if (t == 7)
+				n_bad++;
+			else
+				n_port[t == 5]++;
+		}
+		weir_input(s->w[0], 0, m, n);
+		while (weir_recv_burst(s->w[0], s->sk[0], &msg, 1) == 1) {
+			const uint8_t seq = *rte_pktmbuf_mtod(msg.m, const uint8_t *);
+
+			assert_true(msg.port < 2 && n_port[msg.port]-- > 0);
+			ut_check(seq > last[msg.port], "%u after %u", seq, last[msg.port]);
+			last[msg.port] = seq;
+			weir_mbuf_free_bulk(&msg.m, 1);
+		}
+		assert_int_equal(n_port[0] + n_port[1], 0);
+		assert_int_equal(ut_stack_since(s, drops[WEIR_DROP_ETH_VLAN]), n_bad);
+		assert_int_equal(ut_stack_since(s, drops[WEIR_DROP_ETH_QINQ]), n_two);
+		ut_stack_mark(s);
+	}
+	s->stack->ports[0]->vlan_strip = false;
+}
+
+/* ---- fragments ---- */
+
+/* The bytes behind the IP header of a datagram of len bytes of payload. Returns how many. */
+static size_t
+upper_layer(struct ut_pkt p, size_t len, uint8_t *to, size_t size)
+{
+	static uint8_t b[4096];
+	const size_t off = p.kind == UT_UDP6 ? 54 : 34;
+	size_t n;
+
+	p.payload_len = len;
+	n = ut_pkt_bytes(&p, b, sizeof(b)) - off;
+	assert_true(n <= size);
+	memcpy(to, b + off, n);
+	return n;
+}
+
+/* The fragment of [off, off + len) of the upper layer. */
+static void
+send_fragment(struct ut_stack *s, bool v6, const uint8_t *bytes, size_t off, size_t len, bool more,
+	      uint32_t id)
+{
+	struct ut_pkt p = v6 ? ut_pkt_udp6() : ut_pkt_udp();
+
+	p.kind = v6 ? UT_RAW_IP6 : UT_RAW_IP4;
+	p.payload = bytes + off;
+	p.payload_len = len;
+	p.ip_id = (uint16_t)id;
+	p.ip_frag = (uint16_t)(off / 8 | (more ? 0x2000 : 0));
+	if (v6)
+		ut_pkt_frag6(&p, (unsigned int)off, more, id);
+	rx_guarded(s, &p);
+}
+
+static void
+fragments_are_received_as_one_datagram(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	static uint8_t bytes[4096], buf[4096];
+
+	cfg.ip6 = true;
+	ut_stack_up(s, &cfg);
+	ut_stack_socket6(s, PORT);
+	for (unsigned int v6 = 0; v6 < 2; v6++) {
+		for (unsigned int order = 0; order < 2; order++) {
+			struct ut_pkt p = v6 ? ut_pkt_udp6() : ut_pkt_udp();
+			const size_t n = upper_layer(p, 3001, bytes, sizeof(bytes));
+			struct weir_rxmsg msg;
+			struct weir_addr want;
+
+			for (size_t i = 0; i < n; i += 1000) {
+				size_t at = order ? (n - 1) / 1000 * 1000 - i : i;
+
+				must_be_empty(s, s->sk[0], "not whole yet");
+				send_fragment(s, v6, bytes, at, n - at < 1000 ? n - at : 1000,
+					      at + 1000 < n, 77 + order);
+			}
+			msg = must_read(s, s->sk[0], buf, sizeof(buf), "whole");
+			assert_int_equal(msg.len, 3001);
+			for (size_t i = 0; i < 3001; i++)
+				assert_int_equal(buf[i], ut_pattern(i));
+			want = peer_of(&p);
+			assert_memory_equal(&msg.peer, &want, sizeof(want));
+			want = local_of(&p);
+			assert_memory_equal(&msg.local, &want, sizeof(want));
+			assert_int_equal(msg.ttl, 64);
+			ut_stack_only_drop(s, WEIR_DROP_N, 0, "fragments");
+			/* A wrong sum is found in the whole. */
+			bytes[n - 1] ^= 1;
+			for (size_t i = 0; i < n; i += 1000)
+				send_fragment(s, v6, bytes, i, n - i < 1000 ? n - i : 1000,
+					      i + 1000 < n, 79 + order);
+			ut_stack_only_drop(s, WEIR_DROP_UDP_CSUM, 1, "one bit");
+		}
+	}
+}
+
+/* ---- what the sender is told ---- */
+
+static void
+told_port0(struct ut_pkt *p)
+{
+	p->udp_dport = 0;
+}
+
+static void
+told_no_socket(struct ut_pkt *p)
+{
+	p->udp_dport = PORT + 1;
+}
+
+static void
+told_proto(struct ut_pkt *p)
+{
+	p->ip_proto = 132;
+}
+
+static void
+told_option(struct ut_pkt *p)
+{
+	ut_pkt_ext6(p, 60, "\1\0\x9e\2\0\0", 6);
+}
+
+static void
+told_routing(struct ut_pkt *p)
+{
+	ut_pkt_ext6(p, 43, "\0\1\0\0\0\0", 6);
+}
+
+static void
+told_hop_by_hop_second(struct ut_pkt *p)
+{
+	ut_pkt_ext6(p, 60, "\1\4\0\0\0\0", 6);
+	ut_pkt_ext6(p, 0, "\1\4\0\0\0\0", 6);
+}
+
+/* The next ICMP error that was sent, of either family; what groups and neighbours are told is passed over. */
+static bool
+take_error(struct ut_stack *s, struct ut_frame *f)
+{
+	while (ut_stack_take(s, 0, f)) {
+		const uint16_t type = ut_get16(f->b + 12);
+
+		if ((type == 0x0800 && f->b[23] == 1 && f->b[34] != 0) ||
+		    (type == 0x86dd && f->b[20] == 58 && f->b[54] < 128))
+			return true;
+	}
+	return false;
+}
+
+static void
+senders_of_refused_frames_are_told_why(void **state)
+{
+	static const struct {
+		const char *what;
+		void (*set)(struct ut_pkt *p);
+		bool v6;
+		uint8_t type, code;
+		uint32_t pointer;
+	} row[] = {
+		{"port 0", told_port0, false, 3, 3, 0},
+		{"no socket", told_no_socket, false, 3, 3, 0},
+		{"protocol", told_proto, false, 3, 2, 0},
+		{"port 0", told_port0, true, 1, 4, 0},
+		{"no socket", told_no_socket, true, 1, 4, 0},
+		{"next header", told_proto, true, 4, 1, 6},
+		{"option", told_option, true, 4, 2, 44},
+		{"routing", told_routing, true, 4, 0, 42},
+		{"hop-by-hop second", told_hop_by_hop_second, true, 4, 1, 40},
+	};
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+
+	cfg.ip6 = true;
+	ut_stack_up(s, &cfg);
+	ut_stack_peer(s);
+	ut_stack_peer6(s);
+	ut_stack_socket6(s, PORT);
+	for (size_t i = 0; i < UT_N(row); i++) {
+		struct ut_pkt p = row[i].v6 ? ut_pkt_udp6() : ut_pkt_udp();
+		const size_t off = row[i].v6 ? 54 : 34;
+		static struct ut_frame f;
+		uint8_t b[256];
+		size_t len;
+
+		row[i].set(&p);
+		len = ut_pkt_bytes(&p, b, sizeof(b));
+		ut_clock_advance(WEIR_NS_PER_S);
+		rx_guarded(s, &p);
+		ut_check(take_error(s, &f), "%s, family %u: nothing", row[i].what,
+			 row[i].v6 ? 6 : 4);
+		ut_check(f.b[off] == row[i].type && f.b[off + 1] == row[i].code &&
+				 (row[i].pointer == 0 || ut_get32(f.b + off + 4) == row[i].pointer),
+			 "%s, family %u: type %u code %u rest %u", row[i].what, row[i].v6 ? 6 : 4,
+			 f.b[off], f.b[off + 1], ut_get32(f.b + off + 4));
+		assert_memory_equal(f.b + off + 8, b + 14, len - 14); /* what it was about */
+		/* To somebody else: nobody is told. */
+		p.ip_dst = UT_IP(10, 0, 0, 99);
+		p.ip6_dst[15] = 99;
+		rx_guarded(s, &p);
+		assert_false(take_error(s, &f));
+	}
+}
+
+/* ---- scopes and groups of IPv6 ---- */
+
+static void
+link_local_addresses_are_those_of_their_port(void **state)
+{
+	static const uint8_t net[16] = {0xfe, 0x80, [15] = 1};
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_addr addr = ut_addr6(net, 0);
+	struct ut_pkt p = ut_pkt_udp6();
+	struct weir_error err = {0};
+	struct weir_rxmsg msg;
+	struct weir_addr from;
+	uint8_t buf[64];
+
+	cfg.n_ports = 2;
+	cfg.ip6 = true;
+	ut_stack_up(s, &cfg);
+	ut_check(weir_addr_add(s->stack, 1, &addr, 64, &err) == 0, "%s", err.text);
+	ut_stack_socket6(s, PORT);
+	ut_stack_mark(s);
+	memcpy(p.ip6_dst, net, 16);
+	memcpy(p.ip6_src, net, 16);
+	p.ip6_src[15] = 9;
+	rx_guarded(s, &p);
+	ut_stack_only_drop(s, WEIR_DROP_IP_DST, 1, "by the wrong port");
+	p.eth_dst[4] = 1;
+	for (unsigned int i = 0; i < 3; i++) { /* the second one follows the first */
+		ut_stack_rx(s, 1, &p);
+		if (i == 2) {
+			assert_int_equal(weir_recv(s->w[0], s->sk[0], buf, sizeof(buf), &from), 18);
+		} else {
+			msg = must_read(s, s->sk[0], buf, sizeof(buf), "link-local");
+			from = msg.peer;
+			assert_int_equal(msg.local.scope, 2);
+			assert_memory_equal(&msg.local.ip, p.ip6_dst, 16);
+		}
+		assert_int_equal(from.scope, 2);
+		assert_memory_equal(&from.ip, p.ip6_src, 16);
+	}
+	ut_stack_only_drop(s, WEIR_DROP_N, 0, "by the right port");
+	/* Its own datagrams come in by that port, too. */
+	addr.port = s->sk[0] != NULL ? ut_addr6(net, PORT).port : 0;
+	addr.scope = 2;
+	assert_int_equal(weir_send(s->w[0], s->sk[0], "x", 1, &addr), 1);
+	ut_stack_poll(s);
+	msg = must_read(s, s->sk[0], buf, sizeof(buf), "to ourselves");
+	assert_int_equal(msg.local.scope, 2);
+	assert_int_equal(msg.port, 1);
+	/* And that has opened no door: nobody else speaks as we do. */
+	memcpy(p.ip6_src, net, 16);
+	p.udp_sport = PORT;
+	ut_stack_rx(s, 1, &p);
+	ut_stack_only_drop(s, WEIR_DROP_IP_SRC, 1, "as ourselves");
+}
+
+static void
+ipv6_groups_are_delivered_to_their_members(void **state)
+{
+	static const uint8_t group[16] = {0xff, 0x05, [14] = 1, 2};
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_addr addr = ut_addr6(group, 0);
+	struct ut_pkt p = ut_pkt_udp6();
+	struct weir_rxmsg msg;
+	uint8_t buf[64];
+
+	cfg.ip6 = true;
+	ut_stack_up(s, &cfg);
+	ut_stack_socket6(s, PORT);
+	assert_int_equal(weir_socket_join(s->sk[0], &addr, NULL, 0), 0);
+	memcpy(p.ip6_dst, group, 16);
+	memcpy(p.eth_dst, "\x33\x33\0\0\1\2", 6);
+	for (unsigned int i = 0; i < 3; i++) {
+		rx_guarded(s, &p);
+		msg = must_read(s, s->sk[0], buf, sizeof(buf), "group");
+		assert_memory_equal(&msg.local.ip, group, 16);
+		assert_int_equal(msg.local.scope, 0);
+	}
+	assert_int_equal(weir_socket_leave(s->sk[0], &addr, NULL, 0), 0);
+	ut_stack_mark(s);
+	rx_guarded(s, &p);
+	ut_stack_only_drop(s, WEIR_DROP_IP_MCAST, 1, "left");
+}
+
 /* A pool without a free buffer: headers that are cut in the middle cannot be joined. */
 static void
 a_chained_header_without_a_buffer_is_counted(void **state)
@@ -1213,6 +1998,14 @@ main(void)
 		UT_STACK_TEST(broadcasts_are_delivered_and_never_answered),
 		UT_STACK_TEST(a_mixed_burst_keeps_the_order_of_each_socket),
 		UT_STACK_TEST(a_chained_header_without_a_buffer_is_counted),
+		UT_STACK_TEST(tagged_frames_are_those_of_their_vlan),
+		UT_STACK_TEST(tags_come_off_chained_and_shared_frames),
+		UT_STACK_TEST(a_tag_does_not_count_for_the_mtu),
+		UT_STACK_TEST(bursts_are_sorted_by_vlan),
+		UT_STACK_TEST(fragments_are_received_as_one_datagram),
+		UT_STACK_TEST(senders_of_refused_frames_are_told_why),
+		UT_STACK_TEST(link_local_addresses_are_those_of_their_port),
+		UT_STACK_TEST(ipv6_groups_are_delivered_to_their_members),
 	};
 
 	return UT_RUN(cases, NULL, NULL);

@@ -414,7 +414,7 @@ names_are_refused_as_documented(void **state)
 	assert_int_equal(weir_socket_connect(sk, &a), 0);        /* the same peer again */
 
 	weir_socket_conf_init(&conf);
-	conf.family = WEIR_IPV6;
+	conf.family = 10; /* AF_INET6 is no number of ours */
 	assert_int_equal(weir_socket_open(s->stack, &conf, &other), -EAFNOSUPPORT);
 	weir_socket_conf_init(&conf);
 	conf.size = 3;

@@ -2,9 +2,10 @@
 /*
  * wire_train_follow() and wire_train_other() against wire_parse(): whatever they accept would also have been
  * accepted by the whole parse, with the same lengths, and what differs in a field that the train stands for is
- * not accepted. wire_parse() is the oracle; test_wire.c tests it against the RFCs. And the sums in line
- * against the byte-wise ones.
+ * not accepted. wire_parse() is the oracle; test_wire.c tests it against the RFCs. The same for IPv6. And the sums in
+ * line against the byte-wise ones.
  */
+#include <arpa/inet.h>
 #include <stdlib.h>
 
 #include "common/ut.h"
@@ -214,6 +215,167 @@ random_damage_is_judged_as_by_the_parse(void **state)
 	assert_true(n_got[3] > N_RANDOM / 20);
 }
 
+/* ---- IPv6 ---- */
+
+struct base6 {
+	uint8_t b[256];
+	uint32_t len;
+	struct wire_parse_opt opt;
+	struct wire_train6 train;
+};
+
+static void
+setup6(struct base6 *s)
+{
+	struct ut_pkt p = ut_pkt_udp6();
+	struct wire_view v;
+
+	memset(s, 0, sizeof(*s));
+	p.payload_len = 40;
+	s->len = (uint32_t)ut_pkt_bytes(&p, s->b, sizeof(s->b));
+	memcpy(s->opt.mac, s->b, 6);
+	s->opt.max_frame = MAX_FRAME;
+	wire_parse(s->b, s->len, s->len, &s->opt, &v);
+	assert_int_equal(v.kind, WIRE_UDP);
+	assert_int_equal(v.l3_len, WIRE_IP6_LEN);
+	wire_train6_start(&s->train, s->b);
+}
+
+/* As compare(). */
+static unsigned int
+compare6(const struct base6 *s, const uint8_t *b, uint32_t len)
+{
+	uint32_t payload[2];
+	struct wire_view v;
+	unsigned int got = 0;
+
+	if (len >= WIRE_TRAIN6_MIN && len <= MAX_FRAME) {
+		got = wire_train6_follow(&s->train, b, len, &payload[0]);
+		got |= (unsigned int)wire_train6_other(&s->train, b, len, &payload[1]) << 1;
+		/* The quick look never says no to what follows. */
+		assert_true((got & 1) == 0 || wire_train6_same_flow(&s->train, b));
+	}
+	wire_parse(b, len, len, &s->opt, &v);
+	assert_true(got != 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		if ((got >> i & 1) == 0)
+			continue;
+		ut_check(v.kind == WIRE_UDP, "accepted, but the parse says kind %u reason %u",
+			 v.kind, v.reason);
+		assert_int_equal(v.udp_len, payload[i] + WIRE_UDP_LEN);
+		assert_int_equal(v.l3_len, WIRE_IP6_LEN);
+	}
+	return got;
+}
+
+static void
+each_bit_of_an_ipv6_train_matters(void **state)
+{
+	struct base6 s;
+
+	(void)state;
+	setup6(&s);
+	assert_int_equal(compare6(&s, s.b, s.len), 3);
+	for (unsigned int bit = 0; bit < 58 * 8; bit++) {
+		const unsigned int byte = bit / 8;
+		const bool free_field = (byte == 14 && bit % 8 < 4) || /* traffic class, label */
+					(byte > 14 && byte < 18) || byte == 21;
+		const bool source =
+			(byte >= 6 && byte < 12) || (byte >= 22 && byte < 38) || byte >= 54;
+		unsigned int got;
+
+		s.b[byte] ^= (uint8_t)(1u << bit % 8);
+		got = compare6(&s, s.b, s.len);
+		if (byte != 18 && byte != 19) /* payload length: by comparison with the parse */
+			ut_check((got & 1) == free_field, "byte %u bit %u: %u", byte, bit % 8, got);
+		if (byte != 18 && byte != 19 && !source)
+			ut_check(got == (free_field ? 3 : 0), "byte %u bit %u: %u", byte, bit % 8,
+				 got);
+		s.b[byte] ^= (uint8_t)(1u << bit % 8);
+	}
+}
+
+static void
+an_ipv6_source_that_cannot_be_is_not_accepted(void **state)
+{
+	static const char *const odd[] = {"::", "::1", "::ffff:10.0.0.2", "ff02::1", "ffff::"};
+	struct base6 s;
+
+	(void)state;
+	setup6(&s);
+	for (size_t i = 0; i < UT_N(odd); i++) {
+		assert_int_equal(inet_pton(AF_INET6, odd[i], s.b + 22), 1);
+		assert_int_equal(compare6(&s, s.b, s.len), 0);
+	}
+	assert_int_equal(inet_pton(AF_INET6, "fe80::1:2", s.b + 22), 1);
+	assert_int_equal(compare6(&s, s.b, s.len), 2);
+	s.b[6] |= 1; /* a group MAC */
+	assert_int_equal(compare6(&s, s.b, s.len), 0);
+	memset(s.b + 6, 0, 6);
+	assert_int_equal(compare6(&s, s.b, s.len), 0);
+	s.b[11] = 1;
+	assert_int_equal(compare6(&s, s.b, s.len), 2);
+	s.b[56] = s.b[57] = 0;
+	assert_int_equal(compare6(&s, s.b, s.len), 0);
+}
+
+static void
+nothing_follows_no_ipv6_train(void **state)
+{
+	struct base6 s;
+
+	(void)state;
+	setup6(&s);
+	wire_train6_none(&s.train);
+	assert_int_equal(compare6(&s, s.b, s.len), 0);
+	memset(s.b, 0, 58);
+	assert_int_equal(compare6(&s, s.b, s.len), 0);
+}
+
+static void
+an_ipv6_frame_is_read_to_its_end_only(void **state)
+{
+	struct base6 s;
+
+	(void)state;
+	setup6(&s);
+	for (uint32_t len = WIRE_TRAIN6_MIN; len <= s.len; len++) {
+		uint8_t *exact = malloc(len);
+
+		assert_non_null(exact);
+		memcpy(exact, s.b, len);
+		assert_int_equal(compare6(&s, exact, len), len == s.len ? 3 : 0);
+		free(exact);
+	}
+}
+
+static void
+random_damage_to_ipv6_is_judged_as_by_the_parse(void **state)
+{
+	unsigned int n_got[4] = {0};
+	struct ut_rng rng = ut_rng();
+	struct base6 s;
+
+	(void)state;
+	setup6(&s);
+	for (unsigned int i = 0; i < N_RANDOM; i++) {
+		uint8_t b[256];
+		uint32_t len;
+		unsigned int n = ut_rand_below(&rng, 4);
+
+		memcpy(b, s.b, sizeof(b));
+		for (unsigned int k = 0; k < n; k++)
+			b[ut_rand_below(&rng, 62)] = (uint8_t)ut_rand(&rng);
+		if (ut_rand_below(&rng, 4) == 0)
+			b[18] = b[58] = 0;
+		len = ut_rand_below(&rng, 3) != 0 ? s.len : ut_rand_below(&rng, s.len + 1);
+		n_got[compare6(&s, b, len)]++;
+	}
+	assert_true(n_got[0] > N_RANDOM / 20);
+	assert_true(n_got[2] > N_RANDOM / 50);
+	assert_true(n_got[3] > N_RANDOM / 20);
+}
+
 /* ---- sums in line ---- */
 
 static uint16_t
@@ -283,6 +445,11 @@ main(void)
 		cmocka_unit_test(a_source_that_cannot_be_is_not_accepted),
 		cmocka_unit_test(a_frame_is_read_to_its_end_only),
 		cmocka_unit_test(random_damage_is_judged_as_by_the_parse),
+		cmocka_unit_test(each_bit_of_an_ipv6_train_matters),
+		cmocka_unit_test(an_ipv6_source_that_cannot_be_is_not_accepted),
+		cmocka_unit_test(nothing_follows_no_ipv6_train),
+		cmocka_unit_test(an_ipv6_frame_is_read_to_its_end_only),
+		cmocka_unit_test(random_damage_to_ipv6_is_judged_as_by_the_parse),
 		cmocka_unit_test(sums_in_line_agree_with_byte_wise_ones),
 	};
 

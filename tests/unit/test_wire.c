@@ -4,6 +4,8 @@
  * checksum by the book. Every frame that is parsed here ends at a guard page, so that a read beyond
  * the given bytes ends the program.
  */
+#include <arpa/inet.h>
+
 #include "ut.h"
 
 #include "wire.h"
@@ -33,7 +35,8 @@ parse_guarded(const uint8_t *bytes, uint32_t avail, uint32_t frame_len,
 static const char *
 verdict(const struct wire_view *v)
 {
-	static const char *const kinds[] = {"UDP", "ARP", "ICMP", "DROP", "MORE"};
+	static const char *const kinds[] = {"UDP",  "ARP",  "ICMP", "ICMP6", "IGMP",
+					    "FRAG", "VLAN", "DROP", "MORE"};
 	static const char *const reasons[] = {
 #define NAME(sym, name, dir, text) name,
 		WEIR_DROP_LIST(NAME)
@@ -49,9 +52,21 @@ verdict(const struct wire_view *v)
 static uint32_t
 header_bytes(const struct wire_view *v)
 {
-	if (v->kind == WIRE_UDP || v->kind == WIRE_ICMP)
+	switch (v->kind) {
+	case WIRE_UDP:
+	case WIRE_ICMP:
+	case WIRE_ICMP6:
+	case WIRE_IGMP:
 		return v->l2_len + v->l3_len + 8u;
-	return v->kind == WIRE_ARP ? v->l2_len + 28u : 0;
+	case WIRE_FRAG:
+		return (uint32_t)v->l2_len + v->l3_len;
+	case WIRE_ARP:
+		return v->l2_len + 28u;
+	case WIRE_VLAN:
+		return v->l2_len + 4u;
+	default:
+		return v->param != 0 ? 54 : 0;
+	}
 }
 
 /*
@@ -149,6 +164,7 @@ struct row {
 #define OK_UDP       WIRE_UDP, 0
 #define OK_ICMP      WIRE_ICMP, 0
 #define OK_ARP       WIRE_ARP, 0
+#define OK_FRAG      WIRE_FRAG, 0
 #define DROP(reason) WIRE_DROP, WEIR_DROP_##reason
 
 /* clang-format off */
@@ -199,9 +215,13 @@ static const struct row rows[] = {
 	{"EtherType bytes swapped, ARP", "RFC 826",
 	 ARP, {{ETH(type), 0x0608}}, ALL, DROP(ETH_TYPE)},
 	{"EtherType a length", "RFC 1122 2.3.3", UDP, {{ETH(type), 46}}, ALL, DROP(ETH_TYPE)},
-	{"EtherType IPv6", "RFC 2464 3", UDP, {{ETH(type), 0x86dd}}, ALL, DROP(ETH_TYPE)},
-	{"EtherType VLAN", "IEEE 802.1Q 9.6", UDP, {{ETH(type), 0x8100}}, ALL, DROP(ETH_VLAN)},
-	{"EtherType QinQ", "IEEE 802.1Q 9.5", UDP, {{ETH(type), 0x88a8}}, ALL, DROP(ETH_VLAN)},
+	{"EtherType IPv6", "RFC 2464 3", UDP, {{ETH(type), 0x86dd}}, ALL, DROP(IP_VERSION)},
+	{"EtherType VLAN", "IEEE 802.1Q 9.6", UDP, {{ETH(type), 0x8100}}, ALL, WIRE_VLAN, 0},
+	{"EtherType VLAN, 18 bytes", "IEEE 802.1Q 9.6",
+	 UDP, {{ETH(type), 0x8100}}, 18, WIRE_VLAN, 0},
+	{"EtherType VLAN, 17 bytes", "IEEE 802.1Q 9.6",
+	 UDP, {{ETH(type), 0x8100}}, 17, DROP(ETH_VLAN)},
+	{"EtherType QinQ", "IEEE 802.1Q 9.5", UDP, {{ETH(type), 0x88a8}}, ALL, DROP(ETH_QINQ)},
 
 	/* ARP 6, 7. */
 	{"ARP frame length 41", "RFC 826", ARP, {{0}}, 41, DROP(ARP_BAD)},
@@ -259,18 +279,18 @@ static const struct row rows[] = {
 	{"don't fragment", "RFC 791 3.1", UDP, {{IP4(frag), 0x4000}}, ALL, OK_UDP},
 	{"no flags", "RFC 791 3.1", UDP, {{IP4(frag), 0}}, ALL, OK_UDP},
 	{"reserved flag", "RFC 791 3.1", UDP, {{IP4(frag), 0x8000}}, ALL, OK_UDP},
-	{"first fragment", "RFC 791 3.2", UDP, {{IP4(frag), 0x2000}}, ALL, DROP(IP_FRAG)},
-	{"middle fragment", "RFC 791 3.2", UDP, {{IP4(frag), 0x2001}}, ALL, DROP(IP_FRAG)},
-	{"last fragment, offset 1", "RFC 791 3.2", UDP, {{IP4(frag), 0x0001}}, ALL, DROP(IP_FRAG)},
+	{"first fragment", "RFC 791 3.2", UDP, {{IP4(frag), 0x2000}}, ALL, OK_FRAG},
+	{"middle fragment", "RFC 791 3.2", UDP, {{IP4(frag), 0x2001}}, ALL, OK_FRAG},
+	{"last fragment, offset 1", "RFC 791 3.2", UDP, {{IP4(frag), 0x0001}}, ALL, OK_FRAG},
 	{"last fragment, offset 256", "RFC 791 3.2",
-	 UDP, {{IP4(frag), 0x0100}}, ALL, DROP(IP_FRAG)},
+	 UDP, {{IP4(frag), 0x0100}}, ALL, OK_FRAG},
 	{"last fragment, offset 8191", "RFC 791 3.2",
-	 UDP, {{IP4(frag), 0x1fff}}, ALL, DROP(IP_FRAG)},
+	 UDP, {{IP4(frag), 0x1fff}}, ALL, OK_FRAG},
 	{"last fragment, don't fragment", "RFC 791 3.2",
-	 UDP, {{IP4(frag), 0x4001}}, ALL, DROP(IP_FRAG)},
-	{"last fragment of ICMP", "RFC 791 3.2", ICMP, {{IP4(frag), 0x0001}}, ALL, DROP(IP_FRAG)},
+	 UDP, {{IP4(frag), 0x4001}}, ALL, OK_FRAG},
+	{"last fragment of ICMP", "RFC 791 3.2", ICMP, {{IP4(frag), 0x0001}}, ALL, OK_FRAG},
 	{"last fragment of TCP", "RFC 791 3.2",
-	 UDP, {{IP4(frag), 1}, {IP4(proto), 6}}, ALL, DROP(IP_FRAG)},
+	 UDP, {{IP4(frag), 1}, {IP4(proto), 6}}, ALL, DROP(IP_PROTO)},
 
 	/* 14. */
 	{"source 0.0.0.0", "RFC 1122 3.2.1.3 (a)", UDP, {{IP4(src), 0}}, ALL, DROP(IP_SRC)},
@@ -309,7 +329,11 @@ static const struct row rows[] = {
 
 	/* 16. */
 	{"protocol 0", "RFC 791 3.1", UDP, {{IP4(proto), 0}}, ALL, DROP(IP_PROTO)},
-	{"protocol IGMP", "RFC 791 3.1", UDP, {{IP4(proto), 2}}, ALL, DROP(IP_PROTO)},
+	{"protocol IGMP", "RFC 791 3.1", UDP, {{IP4(proto), 2}}, ALL, WIRE_IGMP, 0},
+	{"IGMP of 7 bytes", "RFC 2236 2",
+	 UDP, {{IP4(proto), 2}, {IP4(total_len), 27}}, ALL, DROP(MEMBER_BAD)},
+	{"IGMP of 8 bytes", "RFC 2236 2",
+	 UDP, {{IP4(proto), 2}, {IP4(total_len), 28}}, ALL, WIRE_IGMP, 0},
 	{"protocol TCP", "RFC 791 3.1", UDP, {{IP4(proto), 6}}, ALL, DROP(IP_PROTO)},
 	{"protocol 16", "RFC 791 3.1", UDP, {{IP4(proto), 16}}, ALL, DROP(IP_PROTO)},
 	{"protocol 18", "RFC 791 3.1", UDP, {{IP4(proto), 18}}, ALL, DROP(IP_PROTO)},
@@ -463,12 +487,15 @@ view_tells_where_everything_is(void **state)
 	want.dport = WIRE_BE16(UT_OUR_PORT);
 	want.src4 = WIRE_BE32(UT_PEER_IP);
 	want.dst4 = WIRE_BE32(UT_OUR_IP);
+	want.proto = 17;
+	want.hop_limit = 64;
 	ut_check_bytes(&v, &want, sizeof(v), "UDP view");
 
 	p = ut_pkt_icmp_echo();
 	len = (uint32_t)ut_pkt_bytes(&p, frame, sizeof(frame));
 	v = parse_guarded(frame, len, len, &our_opt);
 	want.kind = WIRE_ICMP;
+	want.proto = 1;
 	want.l3_len = 20;
 	want.udp_len = 0;
 	want.sport = 0;
@@ -647,10 +674,9 @@ static const struct rung ladder[] = {
 	{6, 0x00, 0x01, WEIR_DROP_ETH_SRC},     {5, 0x01, 0x02, WEIR_DROP_ETH_DST},
 	{13, 0x00, 0x01, WEIR_DROP_ETH_TYPE},   {14, 0x40, 0x20, WEIR_DROP_IP_VERSION},
 	{14, 0x0f, 0x04, WEIR_DROP_IP_HDR_LEN}, {16, 0x00, 0x80, WEIR_DROP_IP_LENGTH},
-	{24, 0x00, 0x00, WEIR_DROP_IP_CSUM},    {21, 0x00, 0x01, WEIR_DROP_IP_FRAG},
-	{26, 0xff, 0xe0, WEIR_DROP_IP_SRC},     {30, 0xff, 0x7f, WEIR_DROP_IP_DST},
-	{23, 0xff, 0x06, WEIR_DROP_IP_PROTO},   {38, 0x00, 0x80, WEIR_DROP_UDP_LENGTH},
-	{36, 0xff, 0x00, WEIR_DROP_UDP_PORT0},
+	{24, 0x00, 0x00, WEIR_DROP_IP_CSUM},    {26, 0xff, 0xe0, WEIR_DROP_IP_SRC},
+	{30, 0xff, 0x7f, WEIR_DROP_IP_DST},     {23, 0xff, 0x06, WEIR_DROP_IP_PROTO},
+	{38, 0x00, 0x80, WEIR_DROP_UDP_LENGTH}, {36, 0xff, 0x00, WEIR_DROP_UDP_PORT0},
 };
 
 static void
@@ -789,7 +815,7 @@ sum16(const struct reference *r, uint32_t at, uint32_t n)
 }
 
 static bool
-reference_options_ok(const struct reference *r, uint32_t at, uint32_t end)
+reference_options_ok(const struct reference *r, uint32_t at, uint32_t end, bool *alert)
 {
 	uint32_t type;
 
@@ -805,9 +831,196 @@ reference_options_ok(const struct reference *r, uint32_t at, uint32_t end)
 		}
 		if (at + 1 == end || number(r, at + 1, 1) < 2 || at + number(r, at + 1, 1) > end)
 			return false;
+		if (type == 148 && number(r, at + 1, 1) == 4)
+			*alert = true;
 		at += number(r, at + 1, 1);
 	}
 	return true;
+}
+
+#define TOLD 0x100 /* with a reason: the sender may be told, what is known of the headers stays */
+
+/* The end of the chain is UDP. */
+static int
+reference_udp(const struct reference *r, uint32_t at, struct wire_view *v)
+{
+	v->kind = WIRE_UDP;
+	if (v->l3_payload < 8)
+		return WEIR_DROP_UDP_SHORT;
+	v->udp_len = number(r, at + 4, 2);
+	if (v->udp_len < 8 || v->udp_len > v->l3_payload)
+		return WEIR_DROP_UDP_LENGTH;
+	v->dport = WIRE_BE16(number(r, at + 2, 2));
+	if (v->dport == 0)
+		return TOLD | WEIR_DROP_UDP_PORT0;
+	v->sport = WIRE_BE16(number(r, at, 2));
+	return -1;
+}
+
+static int
+reference_param(struct wire_view *v, int reason, unsigned int code, uint32_t at)
+{
+	v->param = (uint8_t)(code + 1);
+	v->pointer = (uint16_t)(at - 14);
+	return TOLD | reason;
+}
+
+/* RFC 8200 4.2, RFC 8504 5.3: -1, or why the options from at to end may not be passed over. */
+static int
+reference_options6(const struct reference *r, uint32_t at, uint32_t end, bool hop, bool group,
+		   struct wire_view *v)
+{
+	uint32_t pad = 0, n = 0;
+
+	while (at < end) {
+		const uint32_t type = number(r, at, 1);
+		uint32_t len = 1;
+
+		if (type != 0) {
+			if (at + 1 >= end)
+				return WEIR_DROP_IP6_EXT;
+			len = number(r, at + 1, 1) + 2;
+			if (at + len > end)
+				return WEIR_DROP_IP6_EXT;
+		}
+		if (type <= 1) {
+			pad += len;
+			for (uint32_t i = 2; i < len; i++)
+				if (number(r, at + i, 1) != 0)
+					return WEIR_DROP_IP6_EXT;
+			if (pad >= 8)
+				return WEIR_DROP_IP6_EXT;
+		} else {
+			pad = 0;
+			n++;
+			if (n == 9)
+				return WEIR_DROP_IP6_EXT;
+			if (type == 5 && hop) {
+				if (len != 4)
+					return WEIR_DROP_IP6_EXT;
+				v->router_alert = true;
+			} else if (type >= 0x40) {
+				const int why =
+					type == 0xc2 ? WEIR_DROP_IP6_JUMBO : WEIR_DROP_IP6_OPTION;
+
+				if (type < 0x80 || (type >= 0xc0 && group))
+					return why;
+				return reference_param(v, why, 2, at);
+			}
+		}
+		at += len;
+	}
+	return -1;
+}
+
+static bool
+reference_zeros(const struct reference *r, uint32_t at, uint32_t n)
+{
+	while (n-- > 0)
+		if (r->byte[at + n] != 0)
+			return false;
+	return true;
+}
+
+/* ::1, and what stands for an IPv4 address. */
+static bool
+reference_never_on_a_wire(const struct reference *r, uint32_t at)
+{
+	if (!reference_zeros(r, at, 10))
+		return false;
+	return number(r, at + 10, 2) == 0xffff ||
+	       (reference_zeros(r, at + 10, 5) && r->byte[at + 15] == 1);
+}
+
+static int
+reference_chain6(const struct reference *r, struct wire_view *v)
+{
+	const uint32_t end = 54 + v->l3_payload;
+	uint32_t named = 20, at = 54, n = 0;
+	int why;
+
+	if (v->l3_payload == 0 && v->proto == 0)
+		return reference_param(v, WEIR_DROP_IP6_JUMBO, 0, 18);
+	for (;; n++) {
+		uint32_t next = number(r, named, 1), len;
+
+		v->proto = (uint8_t)next;
+		v->l3_len = (uint16_t)(at - 14);
+		v->l3_payload = end - at;
+		if (next == 17)
+			return reference_udp(r, at, v);
+		if (next == 58) {
+			v->kind = WIRE_ICMP6;
+			return v->l3_payload < 8 ? WEIR_DROP_ICMP_SHORT : -1;
+		}
+		if (next == 59)
+			return WEIR_DROP_IP_PROTO;
+		if (next == 0 && n > 0)
+			return reference_param(v, WEIR_DROP_IP6_EXT, 1, named);
+		if (next != 0 && next != 43 && next != 44 && next != 60)
+			return reference_param(v, WEIR_DROP_IP_PROTO, 1, named);
+		if (n == 8 || at + 8 > end)
+			return WEIR_DROP_IP6_EXT;
+		len = next == 44 ? 8 : (number(r, at + 1, 1) + 1) * 8;
+		if (at + 8 > 54 + 256 || at + len > end || at + len > 54 + 256)
+			return WEIR_DROP_IP6_EXT;
+		if (next == 44) {
+			v->kind = WIRE_FRAG;
+			v->proto = r->byte[at];
+			v->l3_len = (uint16_t)(at + 8 - 14);
+			v->l3_payload = end - at - 8;
+			v->frag_hdr = (uint16_t)at;
+			v->frag_prev = (uint16_t)named;
+			v->frag_more = number(r, at + 3, 1) % 2 == 1;
+			v->frag_off = (uint16_t)(number(r, at + 2, 2) / 8 * 8);
+			v->frag_id = WIRE_BE32(number(r, at + 4, 4));
+			return -1;
+		}
+		if (next == 43) {
+			if (r->byte[at + 3] != 0)
+				return reference_param(v, WEIR_DROP_IP6_ROUTING, 0, at + 2);
+		} else {
+			why = reference_options6(r, at + 2, at + len, next == 0, r->byte[38] == 255,
+						 v);
+			if (why >= 0)
+				return why;
+		}
+		named = at;
+		at += len;
+	}
+}
+
+static int
+reference_reason6(const struct reference *r, struct wire_view *v)
+{
+	int why;
+
+	if (r->len < 54)
+		return WEIR_DROP_IP_SHORT;
+	if (r->byte[14] / 16 != 6)
+		return WEIR_DROP_IP_VERSION;
+	if (54 + number(r, 18, 2) > r->len)
+		return WEIR_DROP_IP_LENGTH;
+	if (r->byte[22] == 255 || reference_never_on_a_wire(r, 22))
+		return WEIR_DROP_IP_SRC;
+	if (r->byte[38] == 255 ? r->byte[39] % 16 < 2
+			       : reference_never_on_a_wire(r, 38) || reference_zeros(r, 38, 16))
+		return WEIR_DROP_IP_DST;
+	v->family = 6;
+	v->proto = r->byte[20];
+	v->hop_limit = r->byte[21];
+	v->traffic = (uint8_t)(number(r, 14, 2) / 16 % 256);
+	v->l3_len = 40;
+	v->l3_payload = number(r, 18, 2);
+	why = reference_chain6(r, v);
+	if (why < 0 && reference_zeros(r, 22, 16)) {
+		const uint8_t type = r->byte[14 + v->l3_len];
+
+		if (v->kind != WIRE_ICMP6 ||
+		    (type != 131 && type != 132 && type != 133 && type != 135 && type != 143))
+			return WEIR_DROP_IP_SRC;
+	}
+	return why;
 }
 
 /* The reason for which this whole frame is to be refused, or -1; written from the RFCs' text. */
@@ -819,7 +1032,8 @@ reference_reason(const struct reference *r, struct wire_view *v)
 
 	if (r->len < 14)
 		return WEIR_DROP_ETH_SHORT;
-	if (r->opt->max_frame > 0 && r->len > r->opt->max_frame)
+	if (r->opt->max_frame > 0 &&
+	    r->len > r->opt->max_frame + (number(r, 12, 2) == 0x8100 ? 4 : 0))
 		return WEIR_DROP_ETH_OVERSIZE;
 	if (r->byte[6] % 2 == 1 || memcmp(r->byte + 6, none, 6) == 0)
 		return WEIR_DROP_ETH_SRC;
@@ -831,8 +1045,12 @@ reference_reason(const struct reference *r, struct wire_view *v)
 		return WEIR_DROP_ETH_DST;
 	v->l2_len = 14;
 	type = number(r, 12, 2);
-	if (type == 0x8100 || type == 0x88a8)
-		return WEIR_DROP_ETH_VLAN;
+	if (type == 0x8100) {
+		v->kind = WIRE_VLAN;
+		return r->len < 18 ? WEIR_DROP_ETH_VLAN : -1;
+	}
+	if (type == 0x88a8)
+		return WEIR_DROP_ETH_QINQ;
 	if (type == 0x0806) {
 		v->kind = WIRE_ARP;
 		if (r->len < 42 || number(r, 14, 2) != 1 || number(r, 16, 2) != 0x0800 ||
@@ -840,6 +1058,8 @@ reference_reason(const struct reference *r, struct wire_view *v)
 			return WEIR_DROP_ARP_BAD;
 		return -1;
 	}
+	if (type == 0x86dd)
+		return reference_reason6(r, v);
 	if (type != 0x0800)
 		return WEIR_DROP_ETH_TYPE;
 
@@ -856,36 +1076,40 @@ reference_reason(const struct reference *r, struct wire_view *v)
 		return WEIR_DROP_IP_LENGTH;
 	if (!r->opt->ip_csum_good && sum16(r, 14, 4 * ihl) != 65535)
 		return WEIR_DROP_IP_CSUM;
-	if (!reference_options_ok(r, 34, 14 + 4 * ihl))
+	if (!reference_options_ok(r, 34, 14 + 4 * ihl, &v->router_alert))
 		return WEIR_DROP_IP_OPTION;
-	if (number(r, 20, 2) / 8192 % 2 == 1 || number(r, 20, 2) % 8192 != 0)
-		return WEIR_DROP_IP_FRAG;
 	src = number(r, 26, 4);
 	if (r->byte[26] == 0 || r->byte[26] == 127 || r->byte[26] >= 224)
 		return WEIR_DROP_IP_SRC;
 	dst = number(r, 30, 4);
 	if (dst == 0 || r->byte[30] == 127)
 		return WEIR_DROP_IP_DST;
-	v->l3_len = (uint8_t)(4 * ihl);
+	v->proto = r->byte[23];
+	v->hop_limit = r->byte[22];
+	v->traffic = r->byte[15];
+	v->l3_len = (uint16_t)(4 * ihl);
 	v->l3_payload = total - 4 * ihl;
 	v->src4 = WIRE_BE32(src);
 	v->dst4 = WIRE_BE32(dst);
 	transport = 14 + 4 * ihl;
-	if (r->byte[23] == 1) {
-		v->kind = WIRE_ICMP;
-		return total - 4 * ihl < 8 ? WEIR_DROP_ICMP_SHORT : -1;
+	if (v->proto != 1 && v->proto != 2 && v->proto != 17)
+		return TOLD | WEIR_DROP_IP_PROTO;
+	if (number(r, 20, 2) / 8192 % 2 == 1 || number(r, 20, 2) % 8192 != 0) {
+		v->kind = WIRE_FRAG;
+		v->frag_more = number(r, 20, 2) / 8192 % 2 == 1;
+		v->frag_off = (uint16_t)(number(r, 20, 2) % 8192 * 8);
+		v->frag_id = WIRE_BE16(number(r, 18, 2));
+		return -1;
 	}
-	if (r->byte[23] != 17)
-		return WEIR_DROP_IP_PROTO;
-	v->kind = WIRE_UDP;
-	if (total - 4 * ihl < 8)
-		return WEIR_DROP_UDP_SHORT;
-	v->sport = WIRE_BE16(number(r, transport, 2));
-	v->dport = WIRE_BE16(number(r, transport + 2, 2));
-	v->udp_len = number(r, transport + 4, 2);
-	if (v->udp_len < 8 || v->udp_len > total - 4 * ihl)
-		return WEIR_DROP_UDP_LENGTH;
-	return v->dport == 0 ? WEIR_DROP_UDP_PORT0 : -1;
+	if (v->proto == 1) {
+		v->kind = WIRE_ICMP;
+		return v->l3_payload < 8 ? WEIR_DROP_ICMP_SHORT : -1;
+	}
+	if (v->proto == 2) {
+		v->kind = WIRE_IGMP;
+		return v->l3_payload < 8 ? WEIR_DROP_MEMBER_BAD : -1;
+	}
+	return reference_udp(r, transport, v);
 }
 
 static struct wire_view
@@ -898,9 +1122,10 @@ reference_parse(const uint8_t *bytes, uint32_t len, const struct wire_parse_opt 
 	memset(&v, 0, sizeof(v));
 	reason = reference_reason(&r, &v);
 	if (reason >= 0) {
-		memset(&v, 0, sizeof(v));
+		if ((reason & TOLD) == 0)
+			memset(&v, 0, sizeof(v));
 		v.kind = WIRE_DROP;
-		v.reason = (uint8_t)reason;
+		v.reason = (uint8_t)(reason & ~TOLD);
 	}
 	return v;
 }
@@ -1003,7 +1228,7 @@ random_frames_get_the_verdict_of_the_reference(void **state)
 		WEIR_DROP_ETH_DST,    WEIR_DROP_ETH_TYPE,     WEIR_DROP_ETH_VLAN,
 		WEIR_DROP_ARP_BAD,    WEIR_DROP_IP_SHORT,     WEIR_DROP_IP_VERSION,
 		WEIR_DROP_IP_HDR_LEN, WEIR_DROP_IP_LENGTH,    WEIR_DROP_IP_CSUM,
-		WEIR_DROP_IP_OPTION,  WEIR_DROP_IP_FRAG,      WEIR_DROP_IP_SRC,
+		WEIR_DROP_IP_OPTION,  WEIR_DROP_ETH_QINQ,     WEIR_DROP_IP_SRC,
 		WEIR_DROP_IP_DST,     WEIR_DROP_IP_PROTO,     WEIR_DROP_ICMP_SHORT,
 		WEIR_DROP_UDP_SHORT,  WEIR_DROP_UDP_LENGTH,   WEIR_DROP_UDP_PORT0,
 	};
@@ -1069,6 +1294,556 @@ random_bytes_get_the_verdict_of_the_reference(void **state)
 		ut_check_bytes(&got, &want, sizeof(got), "frame %d of %u bytes: %s, reference %s",
 			       n, len, verdict(&got), verdict(&want));
 	}
+}
+
+/* ---- IPv6, rule by rule ---- */
+
+#define NEXT(n) ((n) + 1) /* param of a parameter problem with this code */
+
+struct row6 {
+	const char *breaks, *rule;
+	void (*set)(struct ut_pkt *p);
+	uint8_t kind, reason;
+	uint8_t param;
+	uint16_t pointer; /* from the start of the IPv6 header */
+	uint16_t l3_len;  /* 0: not looked at */
+};
+
+static void
+set_address(uint8_t *to, const char *text)
+{
+	struct in6_addr a;
+
+	assert_int_equal(inet_pton(AF_INET6, text, &a), 1);
+	memcpy(to, &a, 16);
+}
+
+#define ADDRESS_CASE(name, field, text)                                                            \
+	static void name(struct ut_pkt *p)                                                         \
+	{                                                                                          \
+		set_address(p->field, text);                                                       \
+	}
+#define EXT_CASE(name, ...)                                                                        \
+	static void name(struct ut_pkt *p)                                                         \
+	{                                                                                          \
+		static const struct {                                                              \
+			uint8_t type;                                                              \
+			const char *body;                                                          \
+			size_t len;                                                                \
+		} h[] = {__VA_ARGS__};                                                             \
+                                                                                                   \
+		for (size_t i = 0; i < UT_N(h); i++)                                               \
+			ut_pkt_ext6(p, h[i].type, h[i].body, h[i].len);                            \
+	}
+#define HDR(type, bytes)                                                                           \
+	{                                                                                          \
+		type, bytes, sizeof(bytes) - 1                                                     \
+	}
+
+static void
+as_it_is(struct ut_pkt *p)
+{
+	(void)p;
+}
+
+static void
+version4(struct ut_pkt *p)
+{
+	p->ip_version = 4;
+}
+
+static void
+version7(struct ut_pkt *p)
+{
+	p->ip_version = 7;
+}
+
+static void
+length_beyond(struct ut_pkt *p)
+{
+	p->ip6_payload_len = 27;
+}
+
+static void
+length_below_udp(struct ut_pkt *p)
+{
+	p->ip6_payload_len = 7;
+}
+
+static void
+length_below_udp_says(struct ut_pkt *p)
+{
+	p->ip6_payload_len = 25;
+}
+
+static void
+length0(struct ut_pkt *p)
+{
+	p->ip6_payload_len = 0;
+}
+
+static void
+udp_port0(struct ut_pkt *p)
+{
+	p->udp_dport = 0;
+}
+
+static void
+udp_len7(struct ut_pkt *p)
+{
+	p->udp_len = 7;
+}
+
+ADDRESS_CASE(src_group, ip6_src, "ff02::1")
+ADDRESS_CASE(src_loopback, ip6_src, "::1")
+ADDRESS_CASE(src_nobody, ip6_src, "::")
+ADDRESS_CASE(src_mapped, ip6_src, "::ffff:10.0.0.2")
+ADDRESS_CASE(src_compatible, ip6_src, "::10.0.0.2")
+ADDRESS_CASE(src_two, ip6_src, "::2")
+ADDRESS_CASE(src_link_local, ip6_src, "fe80::2")
+ADDRESS_CASE(dst_nobody, ip6_dst, "::")
+ADDRESS_CASE(dst_loopback, ip6_dst, "::1")
+ADDRESS_CASE(dst_mapped, ip6_dst, "::ffff:10.0.0.1")
+ADDRESS_CASE(dst_scope0, ip6_dst, "ff00::1")
+ADDRESS_CASE(dst_scope1, ip6_dst, "ff01::1")
+ADDRESS_CASE(dst_scope2, ip6_dst, "ff02::1")
+ADDRESS_CASE(dst_scope1_flags, ip6_dst, "ff31::1")
+
+static void
+proto_tcp(struct ut_pkt *p)
+{
+	p->ip_proto = 6;
+}
+
+static void
+proto_icmp4(struct ut_pkt *p)
+{
+	p->ip_proto = 1;
+}
+
+static void
+proto_none(struct ut_pkt *p)
+{
+	p->ip_proto = 59;
+}
+
+static void
+proto_ah(struct ut_pkt *p)
+{
+	p->ip_proto = 51;
+}
+
+static void
+proto_hop_by_hop_without_length(struct ut_pkt *p)
+{
+	p->ip_proto = 0;
+	p->ip6_payload_len = 0;
+}
+
+EXT_CASE(hop_pad, HDR(0, "\1\4\0\0\0\0"))
+EXT_CASE(hop_pad1, HDR(0, "\0\0\0\0\0\0"))
+EXT_CASE(hop_alert, HDR(0, "\5\2\0\0\1\0"))
+EXT_CASE(hop_alert_long, HDR(0, "\5\3\0\0\0\0"))
+EXT_CASE(dst_alert_is_unknown, HDR(60, "\5\2\0\0\1\0"))
+EXT_CASE(hop_twice, HDR(0, "\1\4\0\0\0\0"), HDR(0, "\1\4\0\0\0\0"))
+EXT_CASE(hop_behind_dst, HDR(60, "\1\4\0\0\0\0"), HDR(0, "\1\4\0\0\0\0"))
+EXT_CASE(hop_routing_dst, HDR(0, "\1\4\0\0\0\0"), HDR(43, "\4\0\0\0\0\0"), HDR(60, "\1\4\0\0\0\0"))
+EXT_CASE(routing_left, HDR(43, "\4\1\0\0\0\0"))
+EXT_CASE(routing0_left, HDR(60, "\1\4\0\0\0\0"), HDR(43, "\0\1\0\0\0\0"))
+EXT_CASE(option_skip, HDR(60, "\x3f\4\0\0\0\0"))
+EXT_CASE(option_discard, HDR(60, "\x7f\4\0\0\0\0"))
+EXT_CASE(option_tell, HDR(60, "\x1\0\x9e\2\0\0"))
+EXT_CASE(option_tell_unicast, HDR(60, "\xfe\4\0\0\0\0"))
+EXT_CASE(option_jumbo, HDR(0, "\xc2\4\0\1\0\0"))
+EXT_CASE(option_beyond, HDR(60, "\x3f\5\0\0\0\0"))
+EXT_CASE(option_without_length, HDR(60, "\1\3\0\0\0\x3f"))
+EXT_CASE(padding7, HDR(60, "\x1e\1\0\1\5\0\0\0\0\0\x1e\0\0\0"))
+EXT_CASE(padding8, HDR(60, "\x1e\1\0\1\5\0\0\0\0\0\0\x1e\1\0"))
+EXT_CASE(padding_not_zero, HDR(60, "\1\4\0\0\1\0"))
+EXT_CASE(eight_options, HDR(60, "\x1e\0\x1e\0\x1e\0\x1e\0\x1e\0\x1e\0\x1e\0\x1e\0\1\4\0\0\0\0"))
+EXT_CASE(nine_options, HDR(60, "\x1e\0\x1e\0\x1e\0\x1e\0\x1e\0\x1e\0\x1e\0\x1e\0\x1e\0\1\2\0\0"))
+
+static void
+option_tell_unicast_to_group(struct ut_pkt *p)
+{
+	dst_scope2(p);
+	option_tell_unicast(p);
+}
+
+static void
+option_tell_to_group(struct ut_pkt *p)
+{
+	dst_scope2(p);
+	option_tell(p);
+}
+
+static void
+many_headers(struct ut_pkt *p, unsigned int n)
+{
+	while (n-- > 0)
+		ut_pkt_ext6(p, 60, "\1\4\0\0\0\0", 6);
+}
+
+static void
+eight_headers(struct ut_pkt *p)
+{
+	many_headers(p, 8);
+}
+
+static void
+nine_headers(struct ut_pkt *p)
+{
+	many_headers(p, 9);
+}
+
+/* One header of len bytes, one option that may be skipped. */
+static void
+long_header(struct ut_pkt *p, size_t len)
+{
+	uint8_t body[320] = {0x1e, (uint8_t)(len - 4)};
+
+	ut_pkt_ext6(p, 60, body, len - 2);
+}
+
+static void
+chain_of_256(struct ut_pkt *p)
+{
+	long_header(p, 256);
+}
+
+static void
+chain_of_264(struct ut_pkt *p)
+{
+	long_header(p, 256);
+	many_headers(p, 1);
+}
+
+static void
+header_beyond_the_packet(struct ut_pkt *p)
+{
+	hop_pad(p);
+	p->ip6_ext[1] = 4; /* 40 bytes of 34 */
+}
+
+static void
+header_that_fills_the_packet(struct ut_pkt *p)
+{
+	p->payload_len = 8;
+	hop_pad(p);
+	p->ip6_ext[1] = 2;
+	memcpy(p->ip6_ext + 2, "\x1e\4", 2);
+	p->udp_sport = 0x1e0e;
+	p->ip_proto = 59;
+}
+
+static void
+fragment_first(struct ut_pkt *p)
+{
+	ut_pkt_frag6(p, 0, 1, 0x12345678);
+}
+
+static void
+fragment_behind_others(struct ut_pkt *p)
+{
+	hop_pad(p);
+	ut_pkt_frag6(p, 65528, 0, 1);
+}
+
+static void
+fragment_from_nobody(struct ut_pkt *p)
+{
+	src_nobody(p);
+	fragment_first(p);
+}
+
+/* clang-format off */
+static const struct row6 rows6[] = {
+	{"nothing", "RFC 8200", as_it_is, OK_UDP, 0, 0, 40},
+	{"version 4", "RFC 8200 3", version4, DROP(IP_VERSION), 0, 0, 0},
+	{"version 7", "RFC 8200 3", version7, DROP(IP_VERSION), 0, 0, 0},
+	{"payload length beyond the frame", "RFC 8200 3", length_beyond, DROP(IP_LENGTH), 0, 0, 0},
+	{"payload length 7", "RFC 768", length_below_udp, DROP(UDP_SHORT), 0, 0, 0},
+	{"payload length below UDP's", "RFC 768", length_below_udp_says, DROP(UDP_LENGTH), 0, 0, 0},
+	{"payload length 0", "RFC 768", length0, DROP(UDP_SHORT), 0, 0, 0},
+	{"UDP port 0", "RFC 6335 6", udp_port0, DROP(UDP_PORT0), 0, 0, 40},
+	{"UDP length 7", "RFC 768", udp_len7, DROP(UDP_LENGTH), 0, 0, 0},
+
+	{"source a group", "RFC 4291 2.7", src_group, DROP(IP_SRC), 0, 0, 0},
+	{"source ::1", "RFC 4291 2.5.3", src_loopback, DROP(IP_SRC), 0, 0, 0},
+	{"source ::", "RFC 4291 2.5.2", src_nobody, DROP(IP_SRC), 0, 0, 0},
+	{"source mapped", "RFC 4291 2.5.5.2", src_mapped, DROP(IP_SRC), 0, 0, 0},
+	{"source IPv4-compatible", "RFC 4291 2.5.5.1", src_compatible, OK_UDP, 0, 0, 40},
+	{"source ::2", "RFC 4291", src_two, OK_UDP, 0, 0, 40},
+	{"source link-local", "RFC 4291 2.5.6", src_link_local, OK_UDP, 0, 0, 40},
+	{"destination ::", "RFC 4291 2.5.2", dst_nobody, DROP(IP_DST), 0, 0, 0},
+	{"destination ::1", "RFC 4291 2.5.3", dst_loopback, DROP(IP_DST), 0, 0, 0},
+	{"destination mapped", "RFC 4291 2.5.5.2", dst_mapped, DROP(IP_DST), 0, 0, 0},
+	{"destination ff00::1", "RFC 4291 2.7, erratum 3480", dst_scope0, DROP(IP_DST), 0, 0, 0},
+	{"destination ff01::1", "RFC 4291 2.7", dst_scope1, DROP(IP_DST), 0, 0, 0},
+	{"destination ff31::1", "RFC 4291 2.7", dst_scope1_flags, DROP(IP_DST), 0, 0, 0},
+	{"destination ff02::1", "RFC 4291 2.7", dst_scope2, OK_UDP, 0, 0, 40},
+
+	{"next header TCP", "RFC 8200 4", proto_tcp, DROP(IP_PROTO), NEXT(1), 6, 40},
+	{"next header ICMPv4", "RFC 8200 4", proto_icmp4, DROP(IP_PROTO), NEXT(1), 6, 40},
+	{"next header AH", "RFC 4302", proto_ah, DROP(IP_PROTO), NEXT(1), 6, 40},
+	{"no next header", "RFC 8200 4.7", proto_none, DROP(IP_PROTO), 0, 0, 0},
+	{"hop-by-hop, no length", "RFC 2675 3",
+	 proto_hop_by_hop_without_length, DROP(IP6_JUMBO), NEXT(0), 4, 40},
+
+	{"hop-by-hop", "RFC 8200 4.3", hop_pad, OK_UDP, 0, 0, 48},
+	{"hop-by-hop, Pad1", "RFC 8200 4.2", hop_pad1, OK_UDP, 0, 0, 48},
+	{"router alert", "RFC 2711 2.1", hop_alert, OK_UDP, 0, 0, 48},
+	{"router alert of 3 bytes", "RFC 2711 2.1", hop_alert_long, DROP(IP6_EXT), 0, 0, 0},
+	{"router alert elsewhere", "RFC 8200 4.2", dst_alert_is_unknown, OK_UDP, 0, 0, 48},
+	{"hop-by-hop twice", "RFC 8200 4.1", hop_twice, DROP(IP6_EXT), NEXT(1), 40, 48},
+	{"hop-by-hop second", "RFC 8200 4.1", hop_behind_dst, DROP(IP6_EXT), NEXT(1), 40, 48},
+	{"three headers", "RFC 8200 4.1", hop_routing_dst, OK_UDP, 0, 0, 64},
+	{"routing, segments left", "RFC 8200 4.4", routing_left, DROP(IP6_ROUTING), NEXT(0), 42, 40},
+	{"routing type 0", "RFC 5095 3", routing0_left, DROP(IP6_ROUTING), NEXT(0), 50, 48},
+	{"unknown option, skip", "RFC 8200 4.2", option_skip, OK_UDP, 0, 0, 48},
+	{"unknown option, discard", "RFC 8200 4.2", option_discard, DROP(IP6_OPTION), 0, 0, 0},
+	{"unknown option, tell", "RFC 8200 4.2", option_tell, DROP(IP6_OPTION), NEXT(2), 44, 40},
+	{"the same to a group", "RFC 8200 4.2",
+	 option_tell_to_group, DROP(IP6_OPTION), NEXT(2), 44, 40},
+	{"unknown option, tell if unicast", "RFC 8200 4.2",
+	 option_tell_unicast, DROP(IP6_OPTION), NEXT(2), 42, 40},
+	{"the same to a group", "RFC 8200 4.2",
+	 option_tell_unicast_to_group, DROP(IP6_OPTION), 0, 0, 0},
+	{"jumbo option", "RFC 2675 2", option_jumbo, DROP(IP6_JUMBO), NEXT(2), 42, 40},
+	{"option beyond its header", "RFC 8200 4.2", option_beyond, DROP(IP6_EXT), 0, 0, 0},
+	{"option without a length", "RFC 8200 4.2", option_without_length, DROP(IP6_EXT), 0, 0, 0},
+	{"7 bytes of padding", "RFC 8504 5.3", padding7, OK_UDP, 0, 0, 56},
+	{"8 bytes of padding", "RFC 8504 5.3", padding8, DROP(IP6_EXT), 0, 0, 0},
+	{"padding that says something", "RFC 4942 2.1.9.5", padding_not_zero, DROP(IP6_EXT), 0, 0, 0},
+	{"8 options", "RFC 8504 5.3", eight_options, OK_UDP, 0, 0, 64},
+	{"9 options", "RFC 8504 5.3", nine_options, DROP(IP6_EXT), 0, 0, 0},
+	{"8 headers", "RFC 8504 5.3", eight_headers, OK_UDP, 0, 0, 104},
+	{"9 headers", "RFC 8504 5.3", nine_headers, DROP(IP6_EXT), 0, 0, 0},
+	{"256 bytes of headers", "RFC 9098", chain_of_256, OK_UDP, 0, 0, 296},
+	{"264 bytes of headers", "RFC 9098", chain_of_264, DROP(IP6_EXT), 0, 0, 0},
+	{"header beyond the packet", "RFC 8200 4", header_beyond_the_packet, DROP(IP6_EXT), 0, 0, 0},
+	{"header that fills the packet", "RFC 8200 4.7",
+	 header_that_fills_the_packet, DROP(IP_PROTO), 0, 0, 0},
+	{"fragment", "RFC 8200 4.5", fragment_first, OK_FRAG, 0, 0, 48},
+	{"fragment behind others", "RFC 8200 4.5", fragment_behind_others, OK_FRAG, 0, 0, 56},
+	{"fragment from ::", "RFC 4291 2.5.2", fragment_from_nobody, DROP(IP_SRC), 0, 0, 0},
+};
+/* clang-format on */
+
+static void
+each_rule_of_ipv6_names_its_reason(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < UT_N(rows6); i++) {
+		const struct row6 *row = &rows6[i];
+		struct ut_pkt p = ut_pkt_udp6();
+		uint8_t frame[512];
+		struct wire_view v, want;
+		uint32_t len;
+
+		row->set(&p);
+		len = (uint32_t)ut_pkt_bytes(&p, frame, sizeof(frame));
+		v = parse_guarded(frame, len, len, &our_opt);
+		ut_check(v.kind == row->kind && v.reason == row->reason, "%s (%s): verdict %s",
+			 row->breaks, row->rule, verdict(&v));
+		ut_check(v.param == row->param && v.pointer == row->pointer,
+			 "%s (%s): parameter problem %d at %u", row->breaks, row->rule, v.param - 1,
+			 v.pointer);
+		ut_check(row->l3_len == 0 || v.l3_len == row->l3_len, "%s (%s): l3_len %u",
+			 row->breaks, row->rule, v.l3_len);
+		want = reference_parse(frame, len, &our_opt);
+		ut_check_bytes(&v, &want, sizeof(v), "%s: the reference says %s", row->breaks,
+			       verdict(&want));
+		check_every_avail(frame, len, &our_opt, row->breaks);
+	}
+}
+
+/* RFC 4862 5.4, RFC 3590: who has no address yet may ask for one, and join the groups for that. */
+static void
+who_has_no_address_may_ask_for_one(void **state)
+{
+	(void)state;
+	for (unsigned int type = 0; type < 256; type++) {
+		const bool ok =
+			type == 131 || type == 132 || type == 133 || type == 135 || type == 143;
+		struct ut_pkt p = ut_pkt_icmp6_echo();
+		struct wire_view v;
+		uint8_t frame[128];
+		uint32_t len;
+
+		src_nobody(&p);
+		p.icmp_type = (uint8_t)type;
+		len = (uint32_t)ut_pkt_bytes(&p, frame, sizeof(frame));
+		v = parse_guarded(frame, len, len, &our_opt);
+		ut_check(ok ? v.kind == WIRE_ICMP6 : v.reason == WEIR_DROP_IP_SRC, "type %u: %s",
+			 type, verdict(&v));
+		check_every_avail(frame, len, &our_opt, "from nobody");
+	}
+}
+
+/* What stays within a host may come from there only. */
+static void
+loopback_takes_what_no_wire_may_bring(void **state)
+{
+	static void (*const set[])(struct ut_pkt *) = {src_loopback, dst_loopback, dst_scope1};
+	struct wire_parse_opt opt = our_opt;
+
+	(void)state;
+	opt.loopback = true;
+	for (size_t i = 0; i < UT_N(set); i++) {
+		struct ut_pkt p = ut_pkt_udp6();
+		struct wire_view v;
+		uint8_t frame[128];
+		uint32_t len;
+
+		set[i](&p);
+		len = (uint32_t)ut_pkt_bytes(&p, frame, sizeof(frame));
+		v = parse_guarded(frame, len, len, &opt);
+		ut_check(v.kind == WIRE_UDP, "%zu: %s", i, verdict(&v));
+	}
+}
+
+static void
+truncated_ipv6_frames_are_refused_at_every_length(void **state)
+{
+	static const struct cut_row udp = {
+		{{14, WEIR_DROP_ETH_SHORT}, {54, WEIR_DROP_IP_SHORT}, {80, WEIR_DROP_IP_LENGTH}},
+		WIRE_UDP};
+	static const struct cut_row long_chain = {
+		{{14, WEIR_DROP_ETH_SHORT}, {54, WEIR_DROP_IP_SHORT}, {104, WEIR_DROP_IP_LENGTH}},
+		WIRE_UDP};
+	static const struct cut_row icmp = {
+		{{14, WEIR_DROP_ETH_SHORT}, {54, WEIR_DROP_IP_SHORT}, {80, WEIR_DROP_IP_LENGTH}},
+		WIRE_ICMP6};
+	static const struct cut_row frag = {
+		{{14, WEIR_DROP_ETH_SHORT}, {54, WEIR_DROP_IP_SHORT}, {88, WEIR_DROP_IP_LENGTH}},
+		WIRE_FRAG};
+	struct ut_pkt p = ut_pkt_udp6();
+
+	(void)state;
+	check_cuts(&p, &udp, "UDP");
+	hop_routing_dst(&p);
+	check_cuts(&p, &long_chain, "UDP behind three headers");
+	p = ut_pkt_icmp6_echo();
+	check_cuts(&p, &icmp, "ICMPv6");
+	p = ut_pkt_udp6();
+	fragment_first(&p);
+	check_cuts(&p, &frag, "fragment");
+}
+
+/* An IPv6 frame with a few things wrong. */
+static uint32_t
+random_frame6(struct ut_rng *rng, uint8_t *frame, size_t size, struct wire_parse_opt *opt)
+{
+	static const char *const odd[] = {"::",      "::1",    "::ffff:1.2.3.4", "ff02::1",
+					  "ff01::2", "ff00::", "fe80::1",        "::2"};
+	static const uint8_t types[] = {0, 43, 44, 60, 60, 60};
+	static const uint8_t protos[] = {17, 58, 59, 6, 1, 0, 43, 44, 60, 51};
+	struct ut_pkt p = one_in(rng, 4) ? ut_pkt_icmp6_echo() : ut_pkt_udp6();
+	uint32_t len, n;
+
+	*opt = our_opt;
+	p.payload_len = ut_rand_below(rng, 40);
+	p.trailer_len = one_in(rng, 2) ? ut_rand_below(rng, 20) : 0;
+	n = one_in(rng, 2) ? 0 : ut_rand_below(rng, one_in(rng, 8) ? 10 : 4);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t type =
+			i == 0 && one_in(rng, 2) ? 0 : types[ut_rand_below(rng, UT_N(types))];
+		uint8_t body[64] = {0};
+		size_t blen = 6 + 8 * (size_t)(one_in(rng, 4) ? ut_rand_below(rng, 6) : 0);
+
+		if (p.ip6_ext_len + blen + 8 > sizeof(p.ip6_ext))
+			break;
+		if (type == 44) {
+			ut_pkt_frag6(&p, ut_rand_below(rng, 100) * 8, one_in(rng, 2), 7);
+			continue;
+		}
+		if (type != 43) { /* options */
+			for (size_t at = 0; at + 2 <= blen;) {
+				const size_t left = blen - at - 2;
+				size_t olen = ut_rand_below(rng, 5);
+
+				if (olen > left || one_in(rng, 8))
+					olen = left;
+				body[at] = one_in(rng, 3) ? (uint8_t)ut_rand(rng)
+							  : (uint8_t)(one_in(rng, 2) ? 1 : 0x1e);
+				if (one_in(rng, 12))
+					body[at] = one_in(rng, 2) ? 0xc2 : 5;
+				body[at + 1] = (uint8_t)olen;
+				at += 2 + olen;
+			}
+		} else if (one_in(rng, 4)) {
+			body[1] = 1;
+		}
+		if (one_in(rng, 8))
+			body[ut_rand_below(rng, (uint32_t)blen)] = (uint8_t)ut_rand_below(rng, 8);
+		ut_pkt_ext6(&p, type, body, blen);
+	}
+	if (one_in(rng, 8))
+		p.ip_proto = protos[ut_rand_below(rng, UT_N(protos))];
+	if (one_in(rng, 16))
+		set_address(p.ip6_src, odd[ut_rand_below(rng, UT_N(odd))]);
+	if (one_in(rng, 16))
+		set_address(p.ip6_dst, odd[ut_rand_below(rng, UT_N(odd))]);
+	if (one_in(rng, 32))
+		p.ip_version = (uint8_t)ut_rand_below(rng, 16);
+	p.icmp_type = (uint8_t)(one_in(rng, 2) ? 135 : ut_rand(rng));
+	if (one_in(rng, 8))
+		p.udp_len =
+			(int32_t)near_limit(rng, one_in(rng, 2) ? 8 : 8 + (uint32_t)p.payload_len);
+	if (one_in(rng, 16))
+		p.udp_dport = 0;
+	p.ip_tos = (uint8_t)ut_rand(rng);
+	p.ip6_label = (uint32_t)ut_rand(rng);
+	len = (uint32_t)ut_pkt_bytes(&p, frame, size);
+	if (one_in(rng, 8))
+		ut_put16(frame + 18, one_in(rng, 4) ? 0 : (uint16_t)near_limit(rng, len - 54));
+	if (one_in(rng, 16))
+		frame[14 + ut_rand_below(rng, len - 14)] ^= (uint8_t)(1 << ut_rand_below(rng, 8));
+	if (one_in(rng, 8))
+		len = ut_rand_below(rng, len + 1);
+	return len;
+}
+
+static void
+random_ipv6_frames_get_the_verdict_of_the_reference(void **state)
+{
+	static const uint8_t reachable[] = {
+		WEIR_DROP_IP_SHORT,   WEIR_DROP_IP_VERSION,  WEIR_DROP_IP_LENGTH,
+		WEIR_DROP_IP_SRC,     WEIR_DROP_IP_DST,      WEIR_DROP_IP_PROTO,
+		WEIR_DROP_ICMP_SHORT, WEIR_DROP_UDP_SHORT,   WEIR_DROP_UDP_LENGTH,
+		WEIR_DROP_UDP_PORT0,  WEIR_DROP_IP6_EXT,     WEIR_DROP_IP6_OPTION,
+		WEIR_DROP_IP6_JUMBO,  WEIR_DROP_IP6_ROUTING,
+	};
+	unsigned int n_reason[WEIR_DROP_N] = {0}, n_kind[WIRE_MORE + 1] = {0}, n_param[4] = {0};
+	struct ut_rng rng = ut_rng();
+
+	(void)state;
+	for (int n = 0; n < 40000; n++) {
+		struct wire_view got, want;
+		struct wire_parse_opt opt;
+		uint8_t frame[512];
+		uint32_t len = random_frame6(&rng, frame, sizeof(frame), &opt);
+
+		want = reference_parse(frame, len, &opt);
+		got = parse_guarded(frame, len, len, &opt);
+		ut_check_bytes(&got, &want, sizeof(got), "frame %d of %u bytes: %s, reference %s",
+			       n, len, verdict(&got), verdict(&want));
+		n_kind[got.kind]++;
+		n_param[got.param]++;
+		if (got.kind == WIRE_DROP)
+			n_reason[got.reason]++;
+		if (n % 64 == 0)
+			check_every_avail(frame, len, &opt, "random IPv6 frame");
+	}
+	for (size_t i = 0; i < UT_N(reachable); i++)
+		ut_check(n_reason[reachable[i]] > 0, "no random frame met drop reason %u",
+			 reachable[i]);
+	ut_check(n_kind[WIRE_UDP] > 1000 && n_kind[WIRE_ICMP6] > 100 && n_kind[WIRE_FRAG] > 100,
+		 "UDP %u, ICMPv6 %u, fragments %u", n_kind[WIRE_UDP], n_kind[WIRE_ICMP6],
+		 n_kind[WIRE_FRAG]);
+	for (size_t i = 0; i < UT_N(n_param); i++)
+		assert_true(n_param[i] > 0);
 }
 
 /* ---- sums ---- */
@@ -1311,6 +2086,11 @@ main(void)
 		cmocka_unit_test(truncated_frames_are_refused_at_every_length),
 		cmocka_unit_test(random_frames_get_the_verdict_of_the_reference),
 		cmocka_unit_test(random_bytes_get_the_verdict_of_the_reference),
+		cmocka_unit_test(each_rule_of_ipv6_names_its_reason),
+		cmocka_unit_test(who_has_no_address_may_ask_for_one),
+		cmocka_unit_test(loopback_takes_what_no_wire_may_bring),
+		cmocka_unit_test(truncated_ipv6_frames_are_refused_at_every_length),
+		cmocka_unit_test(random_ipv6_frames_get_the_verdict_of_the_reference),
 		cmocka_unit_test(sums_equal_the_book_at_every_length),
 		cmocka_unit_test(sums_do_not_depend_on_alignment),
 		cmocka_unit_test(sums_add_up_over_any_split),

@@ -185,7 +185,7 @@ on_gateway(void *ctx, const char *value, char *why, size_t why_size)
 	n = note(NOTE_ROUTE, "--gateway", why, why_size);
 	if (n == NULL)
 		return -1;
-	snprintf(n->value, sizeof(n->value), "0.0.0.0/0");
+	snprintf(n->value, sizeof(n->value), a.family == WEIR_IPV4 ? "0.0.0.0/0" : "::/0");
 	snprintf(n->port, sizeof(n->port), port < 0 ? "auto" : "%d", port);
 	return copy(n->via, sizeof(n->via), rest, strlen(rest), why, why_size);
 }

@@ -186,6 +186,10 @@ json_stats(struct app_json *j, const struct weir_stats *s)
 	app_json_u64(j, "rx_read", s->rx_read);
 	app_json_u64(j, "rx_arp", s->rx_consumed[WEIR_PROTO_ARP]);
 	app_json_u64(j, "rx_icmp", s->rx_consumed[WEIR_PROTO_ICMP]);
+	app_json_u64(j, "rx_nd", s->rx_consumed[WEIR_PROTO_ND]);
+	app_json_u64(j, "rx_group", s->rx_consumed[WEIR_PROTO_GROUP]);
+	app_json_u64(j, "rx_joined", s->rx_consumed[WEIR_PROTO_FRAG]);
+	app_json_u64(j, "rx_frags", s->rx_frags);
 	app_json_u64(j, "rx_queued", s->rx_queued);
 	app_json_u64(j, "rx_in_mesh", s->rx_in_mesh);
 	app_json_u64(j, "tx_datagrams", s->tx_datagrams);

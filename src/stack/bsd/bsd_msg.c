@@ -26,6 +26,7 @@
 
 #define IOV_MAX_LINUX 1024
 #define UDP4_MAX      65507u /* payload of the largest IPv4 datagram */
+#define UDP6_MAX      65527u /* and IPv6 one */
 #define BURST         32
 
 /* ---- what both directions check ---- */
@@ -191,21 +192,30 @@ wall_time(uint64_t arrival_ns)
 }
 
 /*
- * Where the datagram came in, and the address to answer from: its own destination, unless that is a group.
- * What the host has sent to an address of its own came in by the address's interface.
+ * Where the datagram came in: what the host has sent to an address of its own, by the interface of that address.
  */
+static unsigned int
+port_in(struct weir_stack *stack, const struct weir_rxmsg *info)
+{
+	const struct weir_local *mine = weir_local_find(stack, &info->local.ip, info->local.family);
+
+	if (info->local.scope != 0)
+		return info->local.scope - 1;
+	return info->port == WEIR_PORT_LOOPBACK && mine != NULL && mine->kind == WEIR_LOCAL_UNICAST
+		       ? mine->port
+		       : info->port;
+}
+
+/* And the address to answer from: its own destination, unless that is a group. */
 static struct in_pktinfo
 pktinfo(struct bsd_sock *s, struct weir_lcore *lc, const struct weir_rxmsg *info)
 {
 	struct weir_stack *stack = s->sk->stack;
 	union weir_ip src = info->local.ip;
-	unsigned int port = info->port;
-	const struct weir_local *mine;
+	unsigned int port;
 
 	weir_enter(lc);
-	mine = weir_local_find(stack, &src, WEIR_IPV4);
-	if (port == WEIR_PORT_LOOPBACK && mine != NULL && mine->kind == WEIR_LOCAL_UNICAST)
-		port = mine->port;
+	port = port_in(stack, info);
 	if (weir_local4(stack, src.v4) != WEIR_LOCAL_UNICAST &&
 	    weir_route_source(stack, &info->peer.ip, WEIR_IPV4, info->port,
 			      &(const union weir_ip){.w = {0, 0}}, &src) != 0)
@@ -214,6 +224,71 @@ pktinfo(struct bsd_sock *s, struct weir_lcore *lc, const struct weir_rxmsg *info
 	return (struct in_pktinfo){.ipi_ifindex = bsd_ifindex(port),
 				   .ipi_spec_dst.s_addr = src.v4,
 				   .ipi_addr.s_addr = info->local.ip.v4};
+}
+
+static struct in6_pktinfo
+pktinfo6(struct bsd_sock *s, struct weir_lcore *lc, const struct weir_rxmsg *info)
+{
+	unsigned int port;
+
+	weir_enter(lc);
+	port = port_in(s->sk->stack, info);
+	weir_leave(lc);
+	return (struct in6_pktinfo){.ipi6_addr = bsd_in6(&info->local),
+				    .ipi6_ifindex = (unsigned int)bsd_ifindex(port)};
+}
+
+/* What came over IPv4, on a socket of either family. */
+static void
+describe4(struct bsd_sock *s, struct weir_lcore *lc, const struct weir_rxmsg *info, uint32_t want,
+	  struct ctl_out *c)
+{
+	if ((want & BSD_WANT_PKTINFO) != 0) {
+		const struct in_pktinfo p = pktinfo(s, lc, info);
+
+		put_ctl(c, IPPROTO_IP, IP_PKTINFO, &p, sizeof(p));
+	}
+	if ((want & BSD_WANT_TTL) != 0) {
+		const int ttl = info->ttl;
+
+		put_ctl(c, IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl));
+	}
+	if ((want & BSD_WANT_TOS) != 0)
+		put_ctl(c, IPPROTO_IP, IP_TOS, &info->tos, 1);
+	if ((want & BSD_WANT_ORIGDST) != 0) {
+		const struct sockaddr_in in = {.sin_family = AF_INET,
+					       .sin_port = info->local.port,
+					       .sin_addr.s_addr = info->local.ip.v4};
+
+		put_ctl(c, IPPROTO_IP, IP_ORIGDSTADDR, &in, sizeof(in));
+	}
+}
+
+static void
+describe6(const struct weir_rxmsg *info, uint32_t want, struct ctl_out *c)
+{
+	const uint32_t flowinfo = (uint32_t)info->tos << 20 | info->flow;
+
+	if ((want & BSD_WANT_HOPLIMIT) != 0) {
+		const int hops = info->ttl;
+
+		put_ctl(c, IPPROTO_IPV6, IPV6_HOPLIMIT, &hops, sizeof(hops));
+	}
+	if ((want & BSD_WANT_TCLASS) != 0) {
+		const int tclass = info->tos;
+
+		put_ctl(c, IPPROTO_IPV6, IPV6_TCLASS, &tclass, sizeof(tclass));
+	}
+	if ((want & BSD_WANT_FLOWINFO) != 0 && flowinfo != 0) {
+		const uint32_t be = WIRE_BE32(flowinfo);
+
+		put_ctl(c, IPPROTO_IPV6, IPV6_FLOWINFO, &be, sizeof(be));
+	}
+	if ((want & BSD_WANT_ORIGDST6) != 0) {
+		const struct sockaddr_in6 in6 = bsd_sin6(&info->local);
+
+		put_ctl(c, IPPROTO_IPV6, IPV6_ORIGDSTADDR, &in6, sizeof(in6));
+	}
 }
 
 static void
@@ -236,25 +311,15 @@ describe(struct bsd_sock *s, struct weir_lcore *lc, const struct weir_rxmsg *inf
 
 		put_ctl(c, IPPROTO_UDP, UDP_GRO, &size, sizeof(size));
 	}
-	if ((want & BSD_WANT_PKTINFO) != 0) {
-		const struct in_pktinfo p = pktinfo(s, lc, info);
+	if ((want & BSD_WANT_PKTINFO6) != 0) {
+		const struct in6_pktinfo p = pktinfo6(s, lc, info);
 
-		put_ctl(c, IPPROTO_IP, IP_PKTINFO, &p, sizeof(p));
+		put_ctl(c, IPPROTO_IPV6, IPV6_PKTINFO, &p, sizeof(p));
 	}
-	if ((want & BSD_WANT_TTL) != 0) {
-		const int ttl = info->ttl;
-
-		put_ctl(c, IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl));
-	}
-	if ((want & BSD_WANT_TOS) != 0)
-		put_ctl(c, IPPROTO_IP, IP_TOS, &info->tos, 1);
-	if ((want & BSD_WANT_ORIGDST) != 0) {
-		struct sockaddr_in in;
-		socklen_t len = sizeof(in);
-
-		bsd_addr_out(s, &info->local, (struct sockaddr *)&in, &len);
-		put_ctl(c, IPPROTO_IP, IP_ORIGDSTADDR, &in, sizeof(in));
-	}
+	if (info->local.family == WEIR_IPV4)
+		describe4(s, lc, info, want, c);
+	else
+		describe6(info, want, c);
 }
 
 /* ---- the error queue ---- */
@@ -282,8 +347,12 @@ receive_error(struct bsd_sock *s, struct msghdr *msg, int flags)
 	struct ctl_out c = {.at = msg->msg_control, .left = room};
 	struct {
 		struct sock_extended_err ee;
-		struct sockaddr_in offender;
+		union {
+			struct sockaddr_in in;
+			struct sockaddr_in6 in6;
+		} offender;
 	} note;
+	const bool is6 = bsd_is6(s);
 	struct weir_sockerr e;
 	uint32_t quoted;
 	size_t got;
@@ -297,11 +366,18 @@ receive_error(struct bsd_sock *s, struct msghdr *msg, int flags)
 	note.ee.ee_type = e.type;
 	note.ee.ee_code = e.code;
 	note.ee.ee_info = e.info;
-	if (e.offender.family == WEIR_IPV4) {
-		note.offender.sin_family = AF_INET;
-		note.offender.sin_addr.s_addr = e.offender.ip.v4;
+	if (is6 && e.offender.family != WEIR_UNSPEC) {
+		note.offender.in6 = bsd_sin6(&e.offender);
+		note.offender.in6.sin6_port = 0;
+	} else if (e.offender.family == WEIR_IPV4) {
+		note.offender.in.sin_family = AF_INET;
+		note.offender.in.sin_addr.s_addr = e.offender.ip.v4;
 	}
-	put_ctl(&c, IPPROTO_IP, IP_RECVERR, &note, sizeof(note));
+	if (is6)
+		put_ctl(&c, IPPROTO_IPV6, IPV6_RECVERR, &note, sizeof(note));
+	else
+		put_ctl(&c, IPPROTO_IP, IP_RECVERR, &note,
+			sizeof(note.ee) + sizeof(note.offender.in));
 	quoted = RTE_MIN(e.len, (uint32_t)sizeof(e.payload));
 	got = scatter(msg->msg_iov, msg->msg_iovlen, e.payload, quoted);
 	if (msg->msg_name != NULL)
@@ -313,12 +389,12 @@ receive_error(struct bsd_sock *s, struct msghdr *msg, int flags)
 
 /* ---- receive calls ---- */
 
-/* One buffer, and for the name all the room it wants, or none: what fill_lean() can fill. */
+/* One buffer, and for the name all the room it wants (name_size), or none: what fill_lean() can fill. */
 static inline bool
-is_usual(const struct msghdr *msg)
+is_usual(const struct msghdr *msg, size_t name_size)
 {
 	return msg->msg_iovlen == 1 && msg->msg_iov != NULL && msg->msg_iov->iov_base != NULL &&
-	       (msg->msg_name == NULL || msg->msg_namelen >= sizeof(struct sockaddr_in));
+	       (msg->msg_name == NULL || msg->msg_namelen >= name_size);
 }
 
 static inline void
@@ -331,14 +407,32 @@ fill_name4(void *name, socklen_t *len, const struct wire_ip4 *ip, const struct w
 	*len = sizeof(in);
 }
 
-/* A datagram that is not plain (mbuf.h): payload and name, which may be NULL. Returns its length. */
+/* Of an IPv6 socket. */
+static inline void
+fill_name6(void *name, socklen_t *len, const struct weir_dgram *d)
+{
+	struct sockaddr_in6 in6;
+	struct weir_addr peer;
+
+	weir_dgram_names(d, &peer, NULL);
+	in6 = bsd_sin6(&peer);
+	memcpy(name, &in6, sizeof(in6));
+	*len = sizeof(in6);
+}
+
+/*
+ * A datagram that is not plain (mbuf.h), or of an IPv6 socket (is6): payload and name, which may be NULL. Returns
+ * its length.
+ */
 static __rte_noinline uint32_t
-fill_odd(struct rte_mbuf *m, void *buf, size_t size, void *name, socklen_t *name_len)
+fill_odd(struct rte_mbuf *m, void *buf, size_t size, void *name, socklen_t *name_len, bool is6)
 {
 	struct weir_dgram d;
 
 	weir_dgram_look(m, &d);
-	if (name != NULL)
+	if (name != NULL && is6)
+		fill_name6(name, name_len, &d);
+	else if (name != NULL)
 		fill_name4(name, name_len, d.ip, d.udp);
 	weir_dgram_payload(m, &d);
 	weir_mbuf_copy_out(m, buf, (uint32_t)RTE_MIN(size, (size_t)d.len));
@@ -467,7 +561,39 @@ receive_from(struct bsd_sock *s, struct weir_lcore *lc, void *buf, size_t len, i
 		got = m->data_len;
 		memcpy(buf, p, RTE_MIN(len, (size_t)got));
 	} else {
-		got = fill_odd(m, buf, len, from, from_len);
+		got = fill_odd(m, buf, len, from, from_len, false);
+	}
+	weir_spend(lc, m);
+	return (ssize_t)RTE_MIN(len, (size_t)got);
+}
+
+/* The same of an IPv6 socket. */
+static __rte_noinline ssize_t
+receive_from6(struct bsd_sock *s, struct weir_lcore *lc, void *buf, size_t len, int flags,
+	      struct sockaddr *from, socklen_t *from_len)
+{
+	struct weir_dgram d;
+	struct rte_mbuf *m;
+	uint32_t got;
+
+	if (unlikely((flags & (MSG_PEEK | MSG_TRUNC | MSG_ERRQUEUE)) != 0 || buf == NULL ||
+		     (from != NULL &&
+		      (from_len == NULL || *from_len - sizeof(struct sockaddr_in6) > INT_MAX)) ||
+		     !whole_reads(s) ||
+		     atomic_load_explicit(&s->sk->error, memory_order_relaxed) != 0))
+		return receive_from_any(s, lc, buf, len, flags, from, from_len);
+	m = weir_recvq_take_one(&s->sk->rq);
+	if (unlikely(m == NULL))
+		return receive_from_any(s, lc, buf, len, flags, from, from_len);
+	weir_count(&lc->c.rx_read, 1);
+	if (likely(weir_dgram_hdrs(m) != 0)) {
+		weir_dgram_look(m, &d);
+		if (from != NULL)
+			fill_name6(from, from_len, &d);
+		got = m->data_len;
+		memcpy(buf, rte_pktmbuf_mtod(m, const void *), RTE_MIN(len, (size_t)got));
+	} else {
+		got = fill_odd(m, buf, len, from, from_len, true);
 	}
 	weir_spend(lc, m);
 	return (ssize_t)RTE_MIN(len, (size_t)got);
@@ -485,7 +611,8 @@ weir_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *from, s
 		return -1;
 	ret = bsd_lcore(t, &lc);
 	if (likely(ret == 0))
-		ret = receive_from(s, lc, buf, len, flags, from, from_len);
+		ret = likely(!bsd_is6(s)) ? receive_from(s, lc, buf, len, flags, from, from_len)
+					  : receive_from6(s, lc, buf, len, flags, from, from_len);
 	return bsd_done(t, ret);
 }
 
@@ -529,7 +656,7 @@ weir_readv(int fd, const struct iovec *iov, int n)
 
 /* What the call says of the datagram m, which goes to a usual message: its msg_len. */
 static inline uint32_t
-fill_lean(struct msghdr *msg, struct rte_mbuf *m, int flags)
+fill_lean(struct msghdr *msg, struct rte_mbuf *m, int flags, bool is6)
 {
 	/* Read once: the stores below might be to anything. */
 	const struct iovec to = *msg->msg_iov;
@@ -538,7 +665,16 @@ fill_lean(struct msghdr *msg, struct rte_mbuf *m, int flags)
 
 	msg->msg_controllen = 0;
 	msg->msg_flags = flags & MSG_CMSG_CLOEXEC;
-	if (likely(weir_dgram_plain(m))) {
+	if (is6 && likely(weir_dgram_hdrs(m) != 0)) {
+		struct weir_dgram d;
+
+		weir_dgram_look(m, &d);
+		len = m->data_len;
+		if (name != NULL)
+			fill_name6(name, &msg->msg_namelen, &d);
+		memcpy(to.iov_base, rte_pktmbuf_mtod(m, const void *),
+		       RTE_MIN(to.iov_len, (size_t)len));
+	} else if (!is6 && likely(weir_dgram_plain(m))) {
 		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 
 		len = m->data_len;
@@ -548,7 +684,7 @@ fill_lean(struct msghdr *msg, struct rte_mbuf *m, int flags)
 				   (const void *)(p - WIRE_UDP_LEN));
 		memcpy(to.iov_base, p, RTE_MIN(to.iov_len, (size_t)len));
 	} else {
-		len = fill_odd(m, to.iov_base, to.iov_len, name, &msg->msg_namelen);
+		len = fill_odd(m, to.iov_base, to.iov_len, name, &msg->msg_namelen, is6);
 	}
 	if (unlikely(to.iov_len < len)) {
 		msg->msg_flags |= MSG_TRUNC;
@@ -562,10 +698,11 @@ fill_lean(struct msghdr *msg, struct rte_mbuf *m, int flags)
  * Up to n messages of the usual kind from a socket that was asked for nothing but data and names: straight
  * from the receive queue. Returns how many; stops in front of an unusual one.
  */
-static unsigned int
-receive_lean(struct bsd_sock *s, struct weir_lcore *lc, struct mmsghdr *msgs, unsigned int n,
-	     int flags)
+static __rte_always_inline unsigned int
+receive_lean_as(struct bsd_sock *s, struct weir_lcore *lc, struct mmsghdr *msgs, unsigned int n,
+		int flags, bool is6)
 {
+	const size_t name_size = is6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 	struct weir_recvq *q = &s->sk->rq;
 	struct rte_mbuf *m[WEIR_RUN_MAX];
 	struct weir_recvq_facts facts;
@@ -575,7 +712,7 @@ receive_lean(struct bsd_sock *s, struct weir_lcore *lc, struct mmsghdr *msgs, un
 		const unsigned int room = RTE_MIN(n - done, (unsigned int)WEIR_RUN_MAX);
 		unsigned int got;
 
-		for (got = 0; got < room && is_usual(&msgs[done + got].msg_hdr); got++)
+		for (got = 0; got < room && is_usual(&msgs[done + got].msg_hdr, name_size); got++)
 			;
 		got = weir_recvq_take(q, m, got, &facts);
 		if (got == 0)
@@ -588,11 +725,27 @@ receive_lean(struct bsd_sock *s, struct weir_lcore *lc, struct mmsghdr *msgs, un
 				rte_prefetch0(rte_pktmbuf_mtod_offset(m[i], void *, -16));
 		}
 		for (unsigned int i = 0; i < got; i++)
-			msgs[done + i].msg_len = fill_lean(&msgs[done + i].msg_hdr, m[i], flags);
+			msgs[done + i].msg_len =
+				fill_lean(&msgs[done + i].msg_hdr, m[i], flags, is6);
 		weir_mbuf_give_back(m, got);
 		done += got;
 	}
 	return done;
+}
+
+static __rte_noinline unsigned int
+receive_lean6(struct bsd_sock *s, struct weir_lcore *lc, struct mmsghdr *msgs, unsigned int n,
+	      int flags)
+{
+	return receive_lean_as(s, lc, msgs, n, flags, true);
+}
+
+static unsigned int
+receive_lean(struct bsd_sock *s, struct weir_lcore *lc, struct mmsghdr *msgs, unsigned int n,
+	     int flags)
+{
+	return likely(!bsd_is6(s)) ? receive_lean_as(s, lc, msgs, n, flags, false)
+				   : receive_lean6(s, lc, msgs, n, flags);
 }
 
 /* The payload to what the message has to take it. Returns how many bytes found room. */
@@ -757,19 +910,18 @@ ctl_ip(struct bsd_sock *s, const struct cmsghdr *h, const uint8_t *data, struct 
 {
 	const size_t len = h->cmsg_len - CMSG_LEN(0);
 	struct in_pktinfo p;
-	int value;
+	int value, port;
 
 	switch (h->cmsg_type) {
 	case IP_PKTINFO:
 		if (len != sizeof(p))
 			return -EINVAL;
 		memcpy(&p, data, sizeof(p));
-		if (p.ipi_ifindex != 0) {
-			if (p.ipi_ifindex < 0 || p.ipi_ifindex > WEIR_PORT_LOOPBACK + 1 ||
-			    s->sk->stack->ports[p.ipi_ifindex - 1] == NULL)
-				return -ENODEV;
-			ctl->port = p.ipi_ifindex;
-		}
+		port = bsd_port_of(s, (unsigned int)p.ipi_ifindex);
+		if (port < -1)
+			return port;
+		if (port >= 0)
+			ctl->port = port + 1;
 		memset(&ctl->from, 0, sizeof(ctl->from));
 		ctl->from.ip.v4 = p.ipi_spec_dst.s_addr;
 		ctl->from.family = p.ipi_spec_dst.s_addr != 0 ? WEIR_IPV4 : WEIR_UNSPEC;
@@ -799,16 +951,164 @@ ctl_ip(struct bsd_sock *s, const struct cmsghdr *h, const uint8_t *data, struct 
 	}
 }
 
+/* IPV6_PKTINFO of a datagram that goes over IPv4: only a mapped address makes sense. */
 static int
-parse_ctl(struct bsd_sock *s, const struct msghdr *msg, struct weir_txctl *ctl)
+ctl_pktinfo_mapped(struct bsd_sock *s, const struct in6_pktinfo *p, struct weir_txctl *ctl)
 {
+	const int port = bsd_port_of(s, p->ipi6_ifindex);
+	uint32_t v4;
+
+	if (!IN6_IS_ADDR_V4MAPPED(&p->ipi6_addr))
+		return -EINVAL;
+	if (port < -1)
+		return port;
+	if (port >= 0)
+		ctl->port = port + 1;
+	memcpy(&v4, &p->ipi6_addr.s6_addr[12], sizeof(v4));
+	memset(&ctl->from, 0, sizeof(ctl->from));
+	ctl->from.ip.v4 = v4;
+	ctl->from.family = v4 != 0 ? WEIR_IPV4 : WEIR_UNSPEC;
+	return 0;
+}
+
+/* Is the address ours, on the interface if it is link-local? */
+static bool
+is_ours6(struct bsd_sock *s, struct weir_lcore *lc, const union weir_ip *ip, int port)
+{
+	bool ours;
+
+	weir_enter(lc);
+	ours = weir_local6(s->sk->stack, ip, port) == WEIR_LOCAL_UNICAST;
+	weir_leave(lc);
+	return ours;
+}
+
+static int
+ctl_pktinfo6(struct bsd_sock *s, struct weir_lcore *lc, const struct in6_pktinfo *p,
+	     const struct weir_addr *to, struct weir_txctl *ctl)
+{
+	const int by_name = to != NULL && to->scope != 0 ? (int)to->scope - 1 : s->sk->bind_port;
+	int port = bsd_port_of(s, p->ipi6_ifindex);
+	struct weir_addr from;
+
+	if (port < -1)
+		return port;
+	if (port >= 0 && by_name >= 0 && port != by_name)
+		return -EINVAL;
+	memset(&from, 0, sizeof(from));
+	memcpy(from.ip.b, &p->ipi6_addr, sizeof(from.ip.b));
+	if (port < 0)
+		port = by_name;
+	if (port < 0 && weir_ip6_is_link_local(&from.ip))
+		return -EINVAL;
+	if (port >= 0)
+		ctl->port = port + 1;
+	memset(&ctl->from, 0, sizeof(ctl->from));
+	if (weir_ip_is_any(&from.ip))
+		return 0;
+	if (!s->sk->freebind && !is_ours6(s, lc, &from.ip, port))
+		return -EINVAL;
+	from.family = WEIR_IPV6;
+	if (weir_ip6_is_link_local(&from.ip))
+		from.scope = (uint32_t)port + 1;
+	ctl->from = from;
+	return 0;
+}
+
+static int
+ctl_ip6(struct bsd_sock *s, struct weir_lcore *lc, const struct cmsghdr *h, const uint8_t *data,
+	const struct weir_addr *to, struct weir_txctl *ctl)
+{
+	const size_t len = h->cmsg_len - CMSG_LEN(0);
+	struct in6_pktinfo p;
+	uint32_t flowinfo;
+	int value = 0;
+
+	if (h->cmsg_type == IPV6_PKTINFO) {
+		if (len < sizeof(p))
+			return -EINVAL;
+		memcpy(&p, data, sizeof(p));
+		return ctl_pktinfo6(s, lc, &p, to, ctl);
+	}
+	if (h->cmsg_type == IPV6_FLOWINFO) {
+		if (len < sizeof(flowinfo))
+			return -EINVAL;
+		memcpy(&flowinfo, data, sizeof(flowinfo));
+		ctl->flow = WIRE_BE32(flowinfo) & 0xfffff;
+		return 0;
+	}
+	if (len != sizeof(value))
+		return -EINVAL;
+	memcpy(&value, data, sizeof(value));
+	switch (h->cmsg_type) {
+	case IPV6_HOPLIMIT:
+		if (value < -1 || value > 255)
+			return -EINVAL;
+		ctl->has_ttl = value >= 0;
+		ctl->ttl = (uint8_t)(value >= 0 ? value : 0);
+		return 0;
+	case IPV6_TCLASS:
+		if (value < -1 || value > 255)
+			return -EINVAL;
+		ctl->has_tos = value >= 0;
+		ctl->tos = (uint8_t)(value >= 0 ? value : 0);
+		return 0;
+	case IPV6_DONTFRAG:
+		if (value != 0 && value != 1)
+			return -EINVAL;
+		ctl->dontfrag = value != 0;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Of the IP levels: of the family that the datagram takes; the other one's are passed over, as on Linux. */
+static int
+ctl_any_ip(struct bsd_sock *s, struct weir_lcore *lc, const struct cmsghdr *h, const uint8_t *data,
+	   const struct weir_addr *to, bool v4, struct weir_txctl *ctl)
+{
+	struct in6_pktinfo p;
+
+	if (!v4)
+		return h->cmsg_level == IPPROTO_IPV6 ? ctl_ip6(s, lc, h, data, to, ctl) : 0;
+	if (h->cmsg_level == IPPROTO_IP)
+		return ctl_ip(s, h, data, ctl);
+	if (!bsd_is6(s) || h->cmsg_type != IPV6_PKTINFO)
+		return 0;
+	if (h->cmsg_len < CMSG_LEN(sizeof(p)))
+		return -EINVAL;
+	memcpy(&p, data, sizeof(p));
+	return ctl_pktinfo_mapped(s, &p, ctl);
+}
+
+/* Does the datagram go over IPv4? to NULL: to the peer. */
+static bool
+goes_over_ip4(const struct bsd_sock *s, struct weir_lcore *lc, const struct weir_addr *to)
+{
+	bool v4;
+
+	if (!bsd_is6(s))
+		return true;
+	if (to != NULL)
+		return to->family == WEIR_IPV4;
+	weir_enter(lc);
+	v4 = weir_sock_names(s->sk)->peer.family == WEIR_IPV4;
+	weir_leave(lc);
+	return v4;
+}
+
+static int
+parse_ctl(struct bsd_sock *s, struct weir_lcore *lc, const struct msghdr *msg,
+	  const struct weir_addr *to, struct weir_txctl *ctl)
+{
+	const bool v4 = goes_over_ip4(s, lc, to);
 	const uint8_t *at = msg->msg_control;
 	size_t left = msg->msg_controllen;
 	struct cmsghdr h;
 	uint16_t segment;
 	int ret = 0;
 
-	memset(ctl, 0, sizeof(*ctl));
 	if (at == NULL)
 		return left > 0 ? -EFAULT : 0;
 	while (left >= sizeof(h)) {
@@ -817,8 +1117,8 @@ parse_ctl(struct bsd_sock *s, const struct msghdr *msg, struct weir_txctl *ctl)
 			return -EINVAL;
 		if (h.cmsg_level == SOL_SOCKET) {
 			ret = ctl_socket(&h);
-		} else if (h.cmsg_level == IPPROTO_IP) {
-			ret = ctl_ip(s, &h, at + CMSG_LEN(0), ctl);
+		} else if (h.cmsg_level == IPPROTO_IP || h.cmsg_level == IPPROTO_IPV6) {
+			ret = ctl_any_ip(s, lc, &h, at + CMSG_LEN(0), to, v4, ctl);
 		} else if (h.cmsg_level == IPPROTO_UDP) {
 			if (h.cmsg_type != UDP_SEGMENT || h.cmsg_len != CMSG_LEN(sizeof(segment)))
 				return -EINVAL;
@@ -837,6 +1137,32 @@ parse_ctl(struct bsd_sock *s, const struct msghdr *msg, struct weir_txctl *ctl)
 
 /* ---- send ---- */
 
+/* The same of an IPv6 socket. AF_UNSPEC is as if there were no name. */
+static int
+parse_to6(struct bsd_sock *s, const struct sockaddr *sa, socklen_t len, struct weir_addr *room,
+	  const struct weir_addr **to)
+{
+	sa_family_t family;
+	int ret;
+
+	if (len < sizeof(family) || len > sizeof(struct sockaddr_storage))
+		return -EINVAL;
+	memcpy(&family, sa, sizeof(family));
+	if (family == AF_UNSPEC)
+		return 0;
+	if (family != AF_INET && family != AF_INET6)
+		return -EINVAL;
+	ret = bsd_peer_in(s, sa, len, room);
+	if (ret != 0)
+		return ret == -EAFNOSUPPORT ? -EINVAL : ret;
+	if (room->port == 0)
+		return -EINVAL;
+	if (room->family == WEIR_IPV4 && s->sk->v6only)
+		return -ENETUNREACH;
+	*to = room;
+	return 0;
+}
+
 /* A destination; *to NULL: the peer. */
 static int
 parse_to(struct bsd_sock *s, const struct sockaddr *sa, socklen_t len, struct weir_addr *room,
@@ -847,6 +1173,8 @@ parse_to(struct bsd_sock *s, const struct sockaddr *sa, socklen_t len, struct we
 	*to = NULL;
 	if (sa == NULL)
 		return 0;
+	if (unlikely(bsd_is6(s)))
+		return parse_to6(s, sa, len, room, to);
 	ret = bsd_addr_in(s, sa, len, room);
 	if (ret != 0)
 		return ret;
@@ -968,11 +1296,13 @@ cork_push(struct bsd_sock *s, struct weir_lcore *lc, int flags)
 static int
 cork_append(struct bsd_cork *c, const struct iovec *iov, size_t n, size_t len)
 {
-	if (c->len + len > UDP4_MAX)
+	const size_t max = c->v4 ? UDP4_MAX : UDP6_MAX;
+
+	if (c->len + len > max)
 		return -EMSGSIZE;
 	if (c->len + len > c->cap) {
 		const size_t cap =
-			RTE_MIN((size_t)UDP4_MAX, RTE_MAX(2 * (c->len + len), (size_t)2048));
+			RTE_MIN((size_t)UDP6_MAX, RTE_MAX(2 * (c->len + len), (size_t)2048));
 		uint8_t *buf = realloc(c->buf, cap);
 
 		if (buf == NULL)
@@ -1009,6 +1339,7 @@ cork_send(struct bsd_sock *s, struct weir_lcore *lc, const struct iovec *iov, si
 		else if (ret == 0 && !names_of(s, lc).connected)
 			ret = -EDESTADDRREQ;
 		c->ctl = ctl != NULL ? *ctl : (struct weir_txctl){0};
+		c->v4 = goes_over_ip4(s, lc, to);
 		c->len = 0;
 		if (ret == 0)
 			atomic_store_explicit(&c->pending, true, memory_order_relaxed);
@@ -1062,6 +1393,28 @@ send_any(struct bsd_sock *s, struct weir_lcore *lc, const struct iovec *iov, siz
 	return send_iov(s, lc, iov, (unsigned int)n, to, ctl, flags);
 }
 
+/*
+ * What flags, the name and the socket's own wishes say about one datagram, beside its control messages. False:
+ * nothing. name as the caller gave it, checked.
+ */
+static inline bool
+start_ctl(struct bsd_sock *s, const struct sockaddr *name, int flags, struct weir_txctl *ctl)
+{
+	struct sockaddr_in6 in6;
+
+	memset(ctl, 0, sizeof(*ctl));
+	ctl->confirm = (flags & MSG_CONFIRM) != 0;
+	if (likely(!bsd_is6(s)))
+		return ctl->confirm;
+	ctl->port = (int)atomic_load_explicit(&s->sticky_port, memory_order_relaxed);
+	if (name != NULL && name->sa_family == AF_INET6 &&
+	    atomic_load_explicit(&s->stored[BSD_ST_FLOWINFO_SEND], memory_order_relaxed) != 0) {
+		memcpy(&in6, name, BSD_SIN6_MIN);
+		ctl->flow = WIRE_BE32(in6.sin6_flowinfo) & 0xfffff;
+	}
+	return ctl->confirm || ctl->port != 0 || ctl->flow != 0;
+}
+
 static ssize_t
 sendmsg_one(struct bsd_sock *s, struct weir_lcore *lc, const struct msghdr *msg, int flags)
 {
@@ -1069,6 +1422,7 @@ sendmsg_one(struct bsd_sock *s, struct weir_lcore *lc, const struct msghdr *msg,
 	struct weir_txctl ctl;
 	struct weir_addr room;
 	ssize_t len = msg_bytes(msg);
+	bool with_ctl;
 	int ret;
 
 	if (len < 0)
@@ -1078,8 +1432,10 @@ sendmsg_one(struct bsd_sock *s, struct weir_lcore *lc, const struct msghdr *msg,
 	if ((flags & MSG_OOB) != 0)
 		return -EOPNOTSUPP;
 	ret = parse_msg_to(s, msg, &room, &to);
+	with_ctl =
+		ret == 0 && (start_ctl(s, msg->msg_name, flags, &ctl) || msg->msg_controllen > 0);
 	if (ret == 0 && msg->msg_controllen > 0) {
-		ret = parse_ctl(s, msg, &ctl);
+		ret = parse_ctl(s, lc, msg, to, &ctl);
 		/* Nowhere to send to is the first complaint. */
 		if (ret != 0 && to == NULL && !names_of(s, lc).connected)
 			ret = -EDESTADDRREQ;
@@ -1087,7 +1443,7 @@ sendmsg_one(struct bsd_sock *s, struct weir_lcore *lc, const struct msghdr *msg,
 	if (ret != 0)
 		return ret;
 	return send_any(s, lc, msg->msg_iov, msg->msg_iovlen, (size_t)len, to,
-			msg->msg_controllen > 0 ? &ctl : NULL, flags);
+			with_ctl ? &ctl : NULL, flags);
 }
 
 ssize_t
@@ -1118,7 +1474,9 @@ weir_sendto(int fd, const void *buf, size_t len, int flags, const struct sockadd
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
 	const struct weir_addr *dst;
 	struct weir_addr room;
+	struct weir_txctl ctl;
 	struct weir_lcore *lc;
+	bool with_ctl = false;
 	ssize_t ret;
 
 	if (unlikely(s == NULL))
@@ -1134,8 +1492,10 @@ weir_sendto(int fd, const void *buf, size_t len, int flags, const struct sockadd
 		ret = parse_to(s, to, to_len, &room, &dst);
 	if (unlikely(ret == 0 && buf == NULL && len > 0))
 		ret = -EFAULT;
+	if (unlikely((flags & MSG_CONFIRM) != 0 || bsd_is6(s)) && ret == 0)
+		with_ctl = start_ctl(s, to, flags, &ctl);
 	if (likely(ret == 0))
-		ret = send_any(s, lc, &iov, 1, len, dst, NULL, flags);
+		ret = send_any(s, lc, &iov, 1, len, dst, with_ctl ? &ctl : NULL, flags);
 	if (unlikely(ret < 0))
 		ret = send_refused(s, lc, ret);
 	return bsd_done(t, ret);
@@ -1210,6 +1570,17 @@ send_burst(struct bsd_sock *s, struct weir_lcore *lc, struct mmsghdr *msgs, unsi
 	return sent;
 }
 
+/* Nothing that start_ctl() would say of an IPv6 socket. */
+static inline bool
+no_wishes6(const struct bsd_sock *s)
+{
+	struct bsd_sock *w = (struct bsd_sock *)(uintptr_t)s;
+
+	return !bsd_is6(s) ||
+	       (atomic_load_explicit(&w->sticky_port, memory_order_relaxed) == 0 &&
+		atomic_load_explicit(&w->stored[BSD_ST_FLOWINFO_SEND], memory_order_relaxed) == 0);
+}
+
 int
 weir_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 {
@@ -1227,7 +1598,8 @@ weir_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 		return (int)bsd_done(t, ret);
 	n = RTE_MIN(n, (unsigned int)IOV_MAX_LINUX);
 	while (ret >= 0 && done < n) {
-		bursts = (flags & (MSG_MORE | MSG_OOB)) == 0 && s->sk->tx.segment == 0 &&
+		bursts = (flags & (MSG_MORE | MSG_OOB | MSG_CONFIRM)) == 0 &&
+			 s->sk->tx.segment == 0 && no_wishes6(s) &&
 			 !atomic_load_explicit(&s->cork.on, memory_order_relaxed) &&
 			 !atomic_load_explicit(&s->cork.pending, memory_order_relaxed);
 		if (bursts)

@@ -4,7 +4,7 @@
  * table). An option whose effect the stack does not have is refused; one without effect on a UDP socket
  * is stored.
  */
-#include "bsd_priv.h"
+#include "bsd_opt.h"
 
 #include <limits.h>
 #include <linux/sock_diag.h>
@@ -15,9 +15,9 @@
 #include <sys/time.h>
 
 #include "../control_state.h"
+#include "../fib.h"
 #include "../local.h"
 #include "../recvq.h"
-#include "../route.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -37,89 +37,24 @@
 #define SNDBUF_MAX    (INT_MAX / 2)
 #define LOOPBACK_NAME "lo"
 #define MTU_LOOPBACK  65535
+#define MTU_LOOPBACK6 65536 /* as Linux says of IPv6 */
 
 /* ---- helpers ---- */
-
-static int
-get_native(const struct bsd_sock *s, enum weir_sockopt opt)
-{
-	int64_t value = 0;
-
-	(void)weir_socket_get(s->sk, opt, &value);
-	return (int)value;
-}
-
-static void
-store(struct bsd_sock *s, enum bsd_stored which, int value)
-{
-	atomic_store_explicit(&s->stored[which], value, memory_order_relaxed);
-}
-
-static int
-stored(const struct bsd_sock *s, enum bsd_stored which)
-{
-	return atomic_load_explicit((_Atomic int *)(uintptr_t)&s->stored[which],
-				    memory_order_relaxed);
-}
-
-static int
-want(struct bsd_sock *s, enum bsd_want bit, bool on)
-{
-	if (on)
-		atomic_fetch_or_explicit(&s->want, bit, memory_order_relaxed);
-	else
-		atomic_fetch_and_explicit(&s->want, ~(uint32_t)bit, memory_order_relaxed);
-	return 0;
-}
-
-static int
-wants(const struct bsd_sock *s, enum bsd_want bit)
-{
-	return (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&s->want,
-				     memory_order_relaxed) &
-		bit) != 0;
-}
 
 static bool
 port_exists(const struct bsd_sock *s, int port)
 {
-	return port >= 0 && port <= WEIR_PORT_LOOPBACK && s->sk->stack->ports[port] != NULL;
+	return port >= 0 && bsd_port_of(s, (unsigned int)port + 1) == port;
 }
 
-/* The port that has the address (network order), or -1. */
-static int
-port_of_address(const struct bsd_sock *s, uint32_t ip)
+int
+bsd_port_of(const struct bsd_sock *s, unsigned int ifindex)
 {
-	struct weir_stack *stack = s->sk->stack;
-	union weir_ip addr = {.w = {0, 0}};
-	const struct weir_local *l;
-	int port = -1;
-
-	addr.v4 = ip;
-	weir_ctl_lock(stack); /* keeps the snapshot */
-	l = weir_local_find(stack, &addr, WEIR_IPV4);
-	if (l != NULL && l->kind == WEIR_LOCAL_UNICAST)
-		port = l->port;
-	else if (weir_is_loopback4(ip))
-		port = WEIR_PORT_LOOPBACK;
-	weir_ctl_unlock(stack);
-	return port;
-}
-
-/* Copy out a value, cut to what the caller has room for. */
-static int
-give(void *value, socklen_t *len, const void *from, size_t size)
-{
-	*len = (socklen_t)RTE_MIN((size_t)*len, size);
-	if (*len > 0)
-		memcpy(value, from, *len);
-	return 0;
-}
-
-static int
-give_int(void *value, socklen_t *len, int v)
-{
-	return give(value, len, &v, sizeof(v));
+	if (ifindex == 0)
+		return -1;
+	return ifindex <= WEIR_ALL_PORTS && s->sk->stack->ports[ifindex - 1] != NULL
+		       ? (int)ifindex - 1
+		       : -ENODEV;
 }
 
 /* ---- SOL_SOCKET: buffers, times, interface ---- */
@@ -375,7 +310,7 @@ get_socket_int(struct bsd_sock *s, int name, int *v)
 		*v = IPPROTO_UDP;
 		return 0;
 	case SO_DOMAIN:
-		*v = AF_INET;
+		*v = bsd_is6(s) ? AF_INET6 : AF_INET;
 		return 0;
 	case SO_ACCEPTCONN:
 		*v = 0;
@@ -487,165 +422,39 @@ get_socket(struct bsd_sock *s, int name, void *value, socklen_t *len)
 	}
 }
 
-/* ---- IPPROTO_IP: multicast ---- */
-
-/* The interface that an ip_mreqn or less names: a port, -1 (by route), -ENODEV. */
-static int
-mreq_port(const struct bsd_sock *s, const struct ip_mreqn *m)
-{
-	int port;
-
-	if (m->imr_ifindex != 0)
-		return port_exists(s, m->imr_ifindex - 1) ? m->imr_ifindex - 1 : -ENODEV;
-	if (m->imr_address.s_addr == 0)
-		return -1;
-	port = port_of_address(s, m->imr_address.s_addr);
-	return port >= 0 ? port : -ENODEV;
-}
-
-static struct weir_addr
-addr4(uint32_t ip)
-{
-	struct weir_addr a;
-
-	memset(&a, 0, sizeof(a));
-	a.ip.v4 = ip;
-	a.family = WEIR_IPV4;
-	return a;
-}
-
-static int
-change_membership(struct bsd_sock *s, bool join, uint32_t group, uint32_t source, int port)
-{
-	const struct weir_addr g = addr4(group);
-	const struct weir_addr src = addr4(source);
-	int ret;
-
-	if (port < -1)
-		return port;
-	ret = join ? weir_socket_join(s->sk, &g, source != 0 ? &src : NULL, port)
-		   : weir_socket_leave(s->sk, &g, source != 0 ? &src : NULL, port);
-	return ret;
-}
-
-static int
-membership(struct bsd_sock *s, bool join, const void *value, socklen_t len)
-{
-	struct ip_mreqn m;
-
-	if (len < sizeof(struct ip_mreq))
-		return -EINVAL;
-	memset(&m, 0, sizeof(m));
-	memcpy(&m, value, len >= sizeof(m) ? sizeof(m) : sizeof(struct ip_mreq));
-	return change_membership(s, join, m.imr_multiaddr.s_addr, 0, mreq_port(s, &m));
-}
-
-static int
-source_membership(struct bsd_sock *s, bool join, const void *value, socklen_t len)
-{
-	struct ip_mreq_source m;
-	struct ip_mreqn n;
-
-	if (len != sizeof(m))
-		return -EINVAL;
-	memcpy(&m, value, sizeof(m));
-	n = (struct ip_mreqn){.imr_address = m.imr_interface};
-	if (m.imr_sourceaddr.s_addr == 0)
-		return -EINVAL;
-	return change_membership(s, join, m.imr_multiaddr.s_addr, m.imr_sourceaddr.s_addr,
-				 mreq_port(s, &n));
-}
-
-/* The protocol-independent forms. */
-static int
-group_membership(struct bsd_sock *s, bool join, const void *value, socklen_t len)
-{
-	struct group_req r;
-	struct sockaddr_in in;
-	struct ip_mreqn n;
-
-	if (len < sizeof(r))
-		return -EINVAL;
-	memcpy(&r, value, sizeof(r));
-	memcpy(&in, &r.gr_group, sizeof(in));
-	if (in.sin_family != AF_INET)
-		return -EINVAL;
-	n = (struct ip_mreqn){.imr_ifindex = (int)r.gr_interface};
-	return change_membership(s, join, in.sin_addr.s_addr, 0, mreq_port(s, &n));
-}
-
-static int
-group_source_membership(struct bsd_sock *s, bool join, const void *value, socklen_t len)
-{
-	struct group_source_req r;
-	struct sockaddr_in in, src;
-	struct ip_mreqn n;
-
-	if (len < sizeof(r))
-		return -EINVAL;
-	memcpy(&r, value, sizeof(r));
-	memcpy(&in, &r.gsr_group, sizeof(in));
-	memcpy(&src, &r.gsr_source, sizeof(src));
-	if (in.sin_family != AF_INET || src.sin_family != AF_INET)
-		return -EADDRNOTAVAIL;
-	n = (struct ip_mreqn){.imr_ifindex = (int)r.gsr_interface};
-	return change_membership(s, join, in.sin_addr.s_addr, src.sin_addr.s_addr,
-				 mreq_port(s, &n));
-}
-
-static int
-set_mcast_if(struct bsd_sock *s, const void *value, socklen_t len)
-{
-	const int bound = get_native(s, WEIR_OPT_BIND_PORT);
-	struct ip_mreqn m;
-	int port, ret;
-
-	memset(&m, 0, sizeof(m));
-	if (len >= sizeof(m))
-		memcpy(&m, value, sizeof(m));
-	else if (len >= sizeof(struct ip_mreq))
-		memcpy(&m, value, sizeof(struct ip_mreq));
-	else if (len >= sizeof(struct in_addr))
-		memcpy(&m.imr_address, value, sizeof(struct in_addr));
-	else
-		return -EINVAL;
-	port = mreq_port(s, &m);
-	if (port < -1)
-		return -EADDRNOTAVAIL;
-	if (bound >= 0 && port >= 0 && port != bound)
-		return -EINVAL;
-	ret = weir_socket_set(s->sk, WEIR_OPT_MCAST_PORT, port);
-	if (ret == 0)
-		atomic_store_explicit(&s->mcast_if, m.imr_address.s_addr, memory_order_relaxed);
-	return ret;
-}
-
 /* ---- IPPROTO_IP ---- */
+
+int
+bsd_path_mtu(const struct bsd_sock *s, const struct weir_addr *peer, int *v)
+{
+	struct weir_stack *stack = s->sk->stack;
+	const union weir_ip any = {.w = {0, 0}};
+	const struct weir_way_key key = {.dst = &peer->ip,
+					 .bound = &any,
+					 .family = peer->family,
+					 .port = get_native(s, WEIR_OPT_BIND_PORT)};
+	struct weir_way way;
+	int ret = 0;
+
+	weir_ctl_lock(stack); /* keeps the table */
+	if (weir_local(stack, &peer->ip, peer->family, key.port) == WEIR_LOCAL_UNICAST)
+		*v = peer->family == WEIR_IPV4 ? MTU_LOOPBACK : MTU_LOOPBACK6;
+	else if (weir_way_find(stack, &key, &way) == 0)
+		*v = way.mtu;
+	else
+		ret = -ENOTCONN;
+	weir_ctl_unlock(stack);
+	return ret;
+}
 
 /* The path's MTU, of a connected socket. */
 static int
 get_mtu(struct bsd_sock *s, int *v)
 {
-	struct weir_stack *stack = s->sk->stack;
-	const struct weir_route *r;
 	struct weir_addr peer;
 	int ret = weir_socket_peer(s->sk, &peer);
 
-	if (ret != 0)
-		return ret;
-	weir_ctl_lock(stack); /* keeps the table */
-	if (weir_local4(stack, peer.ip.v4) == WEIR_LOCAL_UNICAST) {
-		*v = MTU_LOOPBACK;
-	} else {
-		r = weir_route_lookup_on(stack, &peer.ip, WEIR_IPV4,
-					 get_native(s, WEIR_OPT_BIND_PORT));
-		if (r != NULL)
-			*v = r->port->mtu;
-		else
-			ret = -ENOTCONN;
-	}
-	weir_ctl_unlock(stack);
-	return ret;
+	return ret != 0 ? ret : bsd_path_mtu(s, &peer, v);
 }
 
 /* Options of one integer. empty: no value was given, which is 0 except where it is refused. */
@@ -704,21 +513,11 @@ set_ip(struct bsd_sock *s, int name, const void *value, socklen_t len)
 	int v = 0;
 
 	switch (name) {
-	case IP_ADD_MEMBERSHIP:
-	case IP_DROP_MEMBERSHIP:
-		return membership(s, name == IP_ADD_MEMBERSHIP, value, len);
-	case IP_ADD_SOURCE_MEMBERSHIP:
-	case IP_DROP_SOURCE_MEMBERSHIP:
-		return source_membership(s, name == IP_ADD_SOURCE_MEMBERSHIP, value, len);
-	case MCAST_JOIN_GROUP:
-	case MCAST_LEAVE_GROUP:
-		return group_membership(s, name == MCAST_JOIN_GROUP, value, len);
-	case MCAST_JOIN_SOURCE_GROUP:
-	case MCAST_LEAVE_SOURCE_GROUP:
-		return group_source_membership(s, name == MCAST_JOIN_SOURCE_GROUP, value, len);
 	case IP_MULTICAST_IF:
-		return set_mcast_if(s, value, len);
+		return bsd_set_mcast_if(s, value, len);
 	}
+	if (bsd_is_group4(name))
+		return bsd_set_group4(s, name, value, len);
 	/* One byte will do for an integer. */
 	if (len >= sizeof(v))
 		memcpy(&v, value, sizeof(v));
@@ -791,6 +590,8 @@ get_ip(struct bsd_sock *s, int name, void *value, socklen_t *len)
 	uint8_t byte;
 	int v, ret;
 
+	if (name == IP_MSFILTER || name == MCAST_MSFILTER)
+		return bsd_get_group4(s, name, value, len);
 	if (name == IP_MULTICAST_IF) {
 		a.s_addr = atomic_load_explicit(&s->mcast_if, memory_order_relaxed);
 		return give(value, len, &a, sizeof(a));
@@ -827,10 +628,12 @@ set_udp(struct bsd_thread *t, struct bsd_sock *s, int name, const void *value, s
 	case UDP_GRO:
 		ret = weir_socket_set(s->sk, WEIR_OPT_GRO, v != 0);
 		return ret != 0 ? ret : want(s, BSD_WANT_GRO, v != 0);
-	case UDP_NO_CHECK6_TX: /* of a dual-stack socket; an IPv4 one only keeps it */
+	case UDP_NO_CHECK6_TX: /* an IPv4 socket only keeps it */
 		store(s, BSD_ST_NO_CHECK6_TX, v != 0);
-		return 0;
-	case UDP_NO_CHECK6_RX:
+		return bsd_is6(s) ? weir_socket_set(s->sk, WEIR_OPT_NO_CHECK6, v != 0) : 0;
+	case UDP_NO_CHECK6_RX: /* a datagram without a sum is dropped before its socket is known */
+		if (bsd_is6(s) && v != 0)
+			return -ENOPROTOOPT;
 		store(s, BSD_ST_NO_CHECK6_RX, v != 0);
 		return 0;
 	default:
@@ -909,6 +712,8 @@ bsd_setsockopt(struct bsd_thread *t, struct bsd_sock *s, int level, int name, co
 		return set_socket(s, name, value, len);
 	case IPPROTO_IP:
 		return set_ip(s, name, value, len);
+	case IPPROTO_IPV6:
+		return bsd_is6(s) ? bsd_set_ip6(s, name, value, len) : -ENOPROTOOPT;
 	case IPPROTO_UDP:
 		return set_udp(t, s, name, value, len);
 	case SOL_WEIR:
@@ -926,6 +731,8 @@ bsd_getsockopt(struct bsd_sock *s, int level, int name, void *value, socklen_t *
 		return get_socket(s, name, value, len);
 	case IPPROTO_IP:
 		return get_ip(s, name, value, len);
+	case IPPROTO_IPV6:
+		return bsd_is6(s) ? bsd_get_ip6(s, name, value, len) : -EOPNOTSUPP;
 	case IPPROTO_UDP:
 		return get_udp(s, name, value, len);
 	case SOL_WEIR:

@@ -7,6 +7,8 @@
  *   bsd_sock.c   names, life, ioctl
  *   bsd_msg.c    send and receive, control messages
  *   bsd_opt.c    options
+ *   bsd_opt6.c   options of IPv6
+ *   bsd_group.c  membership of groups, both families
  *   bsd_poll.c   poll and select
  *   bsd_epoll.c  epoll
  *
@@ -37,6 +39,11 @@
 #include "../event.h"
 #include "../sock.h"
 
+#ifndef IPV6_FLOWINFO /* <linux/in6.h> cannot be had beside <netinet/in.h> */
+#define IPV6_FLOWINFO      11
+#define IPV6_FLOWINFO_SEND 33
+#endif
+
 /* ---- files ---- */
 
 enum bsd_kind { BSD_SOCKET, BSD_EPOLL };
@@ -61,6 +68,11 @@ enum bsd_want {
 	BSD_WANT_TIMESTAMP = 1 << 5,
 	BSD_WANT_TIMESTAMPNS = 1 << 6,
 	BSD_WANT_GRO = 1 << 7,
+	BSD_WANT_PKTINFO6 = 1 << 8, /* and of what came over IPv6 only: */
+	BSD_WANT_HOPLIMIT = 1 << 9,
+	BSD_WANT_TCLASS = 1 << 10,
+	BSD_WANT_FLOWINFO = 1 << 11,
+	BSD_WANT_ORIGDST6 = 1 << 12,
 };
 
 /* Pieces of a datagram that UDP_CORK or MSG_MORE holds back. lock. */
@@ -71,6 +83,7 @@ struct bsd_cork {
 	uint8_t *buf;
 	size_t len, cap;
 	struct weir_addr to; /* family WEIR_UNSPEC: the peer */
+	bool v4;             /* it goes over IPv4 */
 	struct weir_txctl ctl;
 };
 
@@ -93,6 +106,9 @@ enum bsd_stored {
 	BSD_ST_PEEK_NEVER, /* the negative offset that was set */
 	BSD_ST_NO_CHECK6_TX,
 	BSD_ST_NO_CHECK6_RX,
+	BSD_ST_FLOWINFO_SEND,
+	BSD_ST_AUTOFLOWLABEL,
+	BSD_ST_ADDR_PREFERENCES,
 	BSD_ST_N,
 };
 
@@ -106,7 +122,9 @@ struct bsd_sock {
 	_Atomic bool select_errq; /* SO_SELECT_ERR_QUEUE: priority readiness */
 	_Atomic int late_error;   /* of recvmmsg, for the next call */
 	_Atomic int stored[BSD_ST_N];
-	_Atomic uint32_t mcast_if; /* address given to IP_MULTICAST_IF */
+	_Atomic uint32_t mcast_if;    /* address given to IP_MULTICAST_IF */
+	struct in6_pktinfo sticky;    /* given to IPV6_PKTINFO; control lock */
+	_Atomic uint32_t sticky_port; /* what it means: port to leave by + 1; 0: any */
 	uint64_t cookie;
 	struct bsd_cork cork;
 	struct bsd_items items; /* watch_lock */
@@ -321,25 +339,70 @@ int bsd_ms_left(uint64_t deadline);
 
 /*
  * A socket address of the caller as one of ours. -EINVAL (too short), -EAFNOSUPPORT, -EFAULT. AF_UNSPEC
- * comes out as an IPv4 address of family WEIR_UNSPEC.
+ * comes out as an IPv4 address of family WEIR_UNSPEC, of an IPv4 socket only. IPv4-mapped addresses come
+ * out as IPv4.
  */
 int bsd_addr_in(const struct bsd_sock *s, const struct sockaddr *sa, socklen_t len,
 		struct weir_addr *out);
+
+/* The same for who is spoken to: an IPv6 socket takes an IPv4 address as it is, too. */
+int bsd_peer_in(const struct bsd_sock *s, const struct sockaddr *sa, socklen_t len,
+		struct weir_addr *out);
+
+static inline bool
+bsd_is6(const struct bsd_sock *s)
+{
+	return s->sk->family == WEIR_IPV6;
+}
+
+/* Of struct sockaddr_in6 before it had a scope (RFC 2133): still allowed. */
+#define BSD_SIN6_MIN 24
+
+/* a as an IPv6 address: an IPv4 one mapped (RFC 4291 2.5.5.2). */
+static inline struct in6_addr
+bsd_in6(const struct weir_addr *a)
+{
+	struct in6_addr out;
+
+	memcpy(&out, a->ip.b, sizeof(out));
+	if (a->family == WEIR_IPV4) {
+		memset(&out, 0, 10);
+		out.s6_addr[10] = 0xff;
+		out.s6_addr[11] = 0xff;
+		memcpy(&out.s6_addr[12], &a->ip.v4, 4);
+	}
+	return out;
+}
+
+static inline struct sockaddr_in6
+bsd_sin6(const struct weir_addr *a)
+{
+	return (struct sockaddr_in6){.sin6_family = AF_INET6,
+				     .sin6_port = a->port,
+				     .sin6_addr = bsd_in6(a),
+				     .sin6_scope_id = a->scope};
+}
 
 /* The same the other way, as much as fits into *len; *len becomes the whole length. */
 static inline void
 bsd_addr_out(const struct bsd_sock *s, const struct weir_addr *a, struct sockaddr *sa,
 	     socklen_t *len)
 {
-	const struct sockaddr_in in = {
-		.sin_family = AF_INET, .sin_port = a->port, .sin_addr.s_addr = a->ip.v4};
+	if (likely(!bsd_is6(s))) {
+		const struct sockaddr_in in = {
+			.sin_family = AF_INET, .sin_port = a->port, .sin_addr.s_addr = a->ip.v4};
 
-	(void)s; /* IPv4 is the only family so far */
-	if (likely(*len >= sizeof(in)))
-		memcpy(sa, &in, sizeof(in));
-	else
-		memcpy(sa, &in, *len);
-	*len = sizeof(in);
+		if (likely(*len >= sizeof(in)))
+			memcpy(sa, &in, sizeof(in));
+		else
+			memcpy(sa, &in, *len);
+		*len = sizeof(in);
+	} else {
+		const struct sockaddr_in6 in6 = bsd_sin6(a);
+
+		memcpy(sa, &in6, RTE_MIN((size_t)*len, sizeof(in6)));
+		*len = sizeof(in6);
+	}
 }
 
 /* Interface numbers of the BSD layer: weir port index + 1; the loopback port is the last. */
@@ -353,6 +416,13 @@ bsd_ifindex(unsigned int port)
 
 /* Send what is held back. 0 or a negative errno. */
 int bsd_cork_flush(struct bsd_thread *t, struct bsd_sock *s);
+
+/* -ENODEV, or the port of an interface number. 0 is none: -1. */
+int bsd_port_of(const struct bsd_sock *s, unsigned int ifindex);
+
+/* IPPROTO_IPV6, of an IPv6 socket: bsd_opt6.c. */
+int bsd_set_ip6(struct bsd_sock *s, int name, const void *value, socklen_t len);
+int bsd_get_ip6(struct bsd_sock *s, int name, void *value, socklen_t *len);
 
 int bsd_setsockopt(struct bsd_thread *t, struct bsd_sock *s, int level, int name, const void *value,
 		   socklen_t len);

@@ -26,26 +26,74 @@ static _Atomic uint64_t cookies;
 
 /* ---- addresses ---- */
 
+/* An address of struct sockaddr_in6, long enough. */
+static void
+sin6_in(const struct sockaddr *sa, socklen_t len, struct weir_addr *out)
+{
+	struct sockaddr_in6 in6;
+
+	memset(&in6, 0, sizeof(in6));
+	memcpy(&in6, sa, RTE_MIN((size_t)len, sizeof(in6)));
+	memset(out, 0, sizeof(*out));
+	memcpy(out->ip.b, &in6.sin6_addr, sizeof(out->ip.b));
+	out->port = in6.sin6_port;
+	out->family = WEIR_IPV6;
+	if (weir_ip_is_mapped(&out->ip)) {
+		out->ip = (union weir_ip){.w = {0, 0}};
+		memcpy(&out->ip.v4, &in6.sin6_addr.s6_addr[12], sizeof(out->ip.v4));
+		out->family = WEIR_IPV4;
+	} else {
+		out->scope = in6.sin6_scope_id;
+	}
+}
+
+static void
+sin_in(const struct sockaddr_in *in, struct weir_addr *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->ip.v4 = in->sin_addr.s_addr;
+	out->port = in->sin_port;
+	out->family = in->sin_family == AF_INET ? WEIR_IPV4 : WEIR_UNSPEC;
+}
+
 int
 bsd_addr_in(const struct bsd_sock *s, const struct sockaddr *sa, socklen_t len,
 	    struct weir_addr *out)
 {
 	struct sockaddr_in in;
 
-	(void)s; /* IPv4 is the only family so far */
 	if (len > sizeof(struct sockaddr_storage))
 		return -EINVAL;
 	if (sa == NULL)
 		return -EFAULT;
+	if (bsd_is6(s)) {
+		if (len < BSD_SIN6_MIN)
+			return -EINVAL;
+		if (sa->sa_family != AF_INET6)
+			return -EAFNOSUPPORT;
+		sin6_in(sa, len, out);
+		return 0;
+	}
 	if (len < sizeof(in))
 		return -EINVAL;
 	memcpy(&in, sa, sizeof(in));
 	if (in.sin_family != AF_INET && in.sin_family != AF_UNSPEC)
 		return -EAFNOSUPPORT;
-	memset(out, 0, sizeof(*out));
-	out->ip.v4 = in.sin_addr.s_addr;
-	out->port = in.sin_port;
-	out->family = in.sin_family == AF_INET ? WEIR_IPV4 : WEIR_UNSPEC;
+	sin_in(&in, out);
+	return 0;
+}
+
+int
+bsd_peer_in(const struct bsd_sock *s, const struct sockaddr *sa, socklen_t len,
+	    struct weir_addr *out)
+{
+	struct sockaddr_in in;
+
+	if (!bsd_is6(s) || sa == NULL || len < sizeof(in) ||
+	    len > sizeof(struct sockaddr_storage) || sa->sa_family != AF_INET)
+		return bsd_addr_in(s, sa, len, out);
+	memcpy(&in, sa, sizeof(in));
+	sin_in(&in, out);
 	return 0;
 }
 
@@ -70,7 +118,7 @@ check_type(int domain, int type, int protocol)
 
 	if (kind < 0 || kind >= TYPES)
 		return -EINVAL;
-	if (domain != AF_INET)
+	if (domain != AF_INET && domain != AF_INET6)
 		return -EAFNOSUPPORT;
 	if (protocol < 0 || protocol >= PROTOCOLS)
 		return -EINVAL;
@@ -96,6 +144,7 @@ sock_new(struct weir_socket *sk, bool nonblock)
 	atomic_store_explicit(&s->stored[BSD_ST_SNDBUF], SNDBUF_DEFAULT, memory_order_relaxed);
 	atomic_store_explicit(&s->stored[BSD_ST_RCVLOWAT], 1, memory_order_relaxed);
 	atomic_store_explicit(&s->stored[BSD_ST_PEEK_NEVER], -1, memory_order_relaxed);
+	atomic_store_explicit(&s->stored[BSD_ST_AUTOFLOWLABEL], 1, memory_order_relaxed);
 	s->cookie = atomic_fetch_add_explicit(&cookies, 1, memory_order_relaxed) + 1;
 	pthread_mutex_init(&s->cork.lock, NULL);
 	LIST_INIT(&s->items);
@@ -118,6 +167,7 @@ weir_socket(int domain, int type, int protocol)
 		return bsd_fail(ENETDOWN);
 	weir_socket_conf_init(&conf);
 	conf.readers = true;
+	conf.family = domain == AF_INET6 ? WEIR_IPV6 : WEIR_IPV4;
 	ret = weir_socket_open(bsd.stack, &conf, &sk);
 	if (ret != 0)
 		return bsd_fail(-ret);
@@ -198,7 +248,9 @@ weir_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	if (family == AF_UNSPEC) {
 		ret = weir_socket_disconnect(s->sk);
 	} else {
-		ret = bsd_addr_in(s, addr, len, &peer);
+		ret = bsd_peer_in(s, addr, len, &peer);
+		if (ret == 0 && family == AF_INET && s->sk->v6only)
+			ret = -EAFNOSUPPORT;
 		if (ret == 0)
 			ret = weir_socket_connect(s->sk, &peer);
 		/* Linux has given the socket a port before it looked at the address. */

@@ -34,7 +34,8 @@ WEIR_BEGIN_DECLS
 	X(IP_DST, "ip_dst", RX, "destination address is not ours")                                 \
 	X(IP_MCAST, "ip_mcast", RX, "multicast group that nobody joined")                          \
 	X(IP_FRAG, "ip_frag", RX, "fragment, and reassembly is off")                               \
-	X(FRAG_BAD, "frag_bad", RX, "fragment malformed: empty, odd length, beyond 65535 bytes")   \
+	X(FRAG_BAD, "frag_bad", RX,                                                                \
+	  "fragment empty, of odd length, beyond 65535 bytes or beyond the end of its datagram")   \
 	X(FRAG_OVERLAP, "frag_overlap", RX,                                                        \
 	  "fragment overlaps another: the whole datagram is given up")                             \
 	X(FRAG_DUP, "frag_dup", RX, "fragment that is there already")                              \

@@ -35,9 +35,10 @@ struct weir_socket;
 struct weir_socket_conf {
 	size_t size;         /* sizeof(struct weir_socket_conf) */
 	unsigned int rcvbuf; /* true-size bytes; 0: the stack's default */
-	uint8_t ttl;         /* 0: 64 */
+	uint8_t ttl;         /* 0: 64; IPv6: what the routers advertise, else 64 */
 	uint8_t tos;         /* whole TOS byte; 0 */
-	uint8_t family;      /* WEIR_IPV4 (default when 0) */
+	uint8_t family;      /* WEIR_IPV4 (default when 0), WEIR_IPV6: see WEIR_OPT_V6ONLY */
+	bool v6only;         /* WEIR_OPT_V6ONLY from the start */
 	bool broadcast;      /* may send to broadcast addresses */
 	bool readers;        /* several threads may receive: a lock per receive call */
 };
@@ -68,6 +69,23 @@ enum weir_sockopt {
 	WEIR_OPT_MCAST_LOOP, /* flag [1]: what is sent to a group reaches members on this stack */
 	WEIR_OPT_MCAST_PORT, /* weir port index [-1: by route] that groups are sent by */
 	WEIR_OPT_MCAST_ALL,  /* flag [1]: receives groups that others on this stack have joined */
+	/*
+	 * flag [0]: an IPv6 socket speaks IPv6 only. Else it is both: bound to :: it receives IPv4 too, and it
+	 * may be bound and connected to, and send to, IPv4 addresses. What goes over IPv4 obeys the options
+	 * above, what goes over IPv6 those below. Set it before bind.
+	 */
+	WEIR_OPT_V6ONLY,
+	WEIR_OPT_HOPS,          /* 0 .. 255 [-1: what the routers advertise, else 64] */
+	WEIR_OPT_TCLASS,        /* 0 .. 255 [0] */
+	WEIR_OPT_FLOW_LABEL,    /* 0 .. 0xfffff [0] */
+	WEIR_OPT_MTU_DISCOVER6, /* enum weir_pmtud [WEIR_PMTUD_WANT] */
+	WEIR_OPT_DONTFRAG,      /* flag [0]: -EMSGSIZE for what is larger than the path's MTU */
+	WEIR_OPT_NO_CHECK6,     /* flag [0]: send with UDP checksum 0 (RFC 6935) */
+	WEIR_OPT_RECVERR6,      /* flag [0]: as WEIR_OPT_RECVERR */
+	WEIR_OPT_MCAST_HOPS,    /* 0 .. 255 [1] */
+	WEIR_OPT_MCAST_LOOP6,   /* flag [1] */
+	WEIR_OPT_MCAST_PORT6,   /* weir port index [-1: by route] */
+	WEIR_OPT_MCAST_ALL6,    /* flag [1] */
 };
 
 /** Path MTU discovery, as Linux numbers it. */
@@ -91,7 +109,8 @@ struct weir_rxmsg {
 	uint16_t gso_size; /* WEIR_OPT_GRO: payload of each datagram but the last; 0: one only */
 	uint32_t len;      /* payload bytes, all segments */
 	uint32_t hash;     /* RSS hash of the port, 0 when it gave none */
-	uint8_t ttl, tos;
+	uint8_t ttl, tos;  /* IPv6: hop limit, traffic class */
+	uint32_t flow;     /* IPv6: flow label, host order; IPv4: 0 */
 };
 
 /** Most datagrams that WEIR_OPT_SEGMENT cuts one buffer into. */
@@ -102,9 +121,13 @@ struct weir_txctl {
 	struct weir_addr from; /* source address; family WEIR_UNSPEC: the socket's */
 	int port;              /* weir port index + 1 to leave by; 0: by route */
 	uint16_t segment;      /* as WEIR_OPT_SEGMENT; 0: the socket's */
-	uint8_t ttl;           /* 0: the socket's */
-	uint8_t tos;           /* with has_tos */
+	uint8_t ttl;           /* IPv6: the hop limit; 0: the socket's, without has_ttl */
+	uint8_t tos;           /* IPv6: the traffic class; with has_tos */
 	bool has_tos;
+	bool has_ttl;  /* ttl holds, and is 0 if it is 0 */
+	bool dontfrag; /* IPv6: as WEIR_OPT_DONTFRAG */
+	bool confirm; /* the peer has answered lately: its neighbour entry is alive (RFC 4861 7.3.1) */
+	uint32_t flow; /* IPv6 flow label, host order; 0: the socket's */
 };
 
 /** A datagram to send. The mbuf's data is the payload (headroom: WEIR_TX_HEADROOM). Zero what is not used. */
@@ -115,7 +138,7 @@ struct weir_txmsg {
 };
 
 /** Room that a sender leaves in front of the payload; with less a header buffer is chained. */
-#define WEIR_TX_HEADROOM 64
+#define WEIR_TX_HEADROOM 80
 
 enum weir_send_flags {
 	/*
@@ -177,15 +200,43 @@ enum weir_shutdown { WEIR_SHUT_RD = 1, WEIR_SHUT_WR = 2, WEIR_SHUT_RDWR = 3 };
 WEIR_API int weir_socket_shutdown(struct weir_socket *sk, enum weir_shutdown how);
 
 /**
- * Join a multicast group on a port (index; -1: by route), from one source (NULL: from all). -EINVAL (no
- * group), -ENODEV, -EADDRINUSE (joined already), -ENOBUFS (WEIR_MAX_GROUPS), -ENOMEM. Leave:
- * -EADDRNOTAVAIL when not joined. [any]
+ * Join a multicast group on a port (index; -1: by route, for a link-local IPv6 group its scope), to hear all
+ * sources (source NULL) or, call by call, some. -EINVAL (no group), -ENODEV, -EADDRINUSE (joined already),
+ * -EADDRNOTAVAIL (that source too), -ENOBUFS (WEIR_MAX_GROUPS, too many sources), -ENOMEM. Leave: with a source,
+ * that one only (-EINVAL when the group is not joined), and with the last one the group. -EADDRNOTAVAIL when not joined. An IPv6 socket can join groups
+ * of both families. [any]
  */
 WEIR_API int weir_socket_join(struct weir_socket *sk, const struct weir_addr *group,
 			      const struct weir_addr *source, int port);
 WEIR_API int weir_socket_leave(struct weir_socket *sk, const struct weir_addr *group,
 			       const struct weir_addr *source, int port);
 #define WEIR_MAX_GROUPS 20
+
+/** Sources named for one group: at most 10 (IPv4), 64 (IPv6). */
+#define WEIR_MAX_SOURCES4 10
+#define WEIR_MAX_SOURCES6 64
+
+/**
+ * Hear a group, but not this source; hear it again. -EINVAL: not joined, or for some sources only;
+ * -EADDRNOTAVAIL: blocked already, not blocked; else as join. [any]
+ */
+WEIR_API int weir_socket_block(struct weir_socket *sk, const struct weir_addr *group,
+			       const struct weir_addr *source, int port);
+WEIR_API int weir_socket_unblock(struct weir_socket *sk, const struct weir_addr *group,
+				 const struct weir_addr *source, int port);
+
+/**
+ * The whole filter of a group that was joined, at once: include: the n sources are those wanted, none of
+ * them leaves the group; else those not wanted. -EINVAL: not joined; else as join. [any]
+ */
+WEIR_API int weir_socket_filter(struct weir_socket *sk, const struct weir_addr *group, int port,
+				int include, const struct weir_addr *sources, unsigned int n);
+
+/**
+ * Read it: up to n sources; returns how many there are. -EADDRNOTAVAIL: not joined. [any]
+ */
+WEIR_API int weir_socket_filter_get(struct weir_socket *sk, const struct weir_addr *group, int port,
+				    int *include, struct weir_addr *sources, unsigned int n);
 
 /**
  * Chooses the member of a reuse-port group for one datagram: returns an index into the group's members

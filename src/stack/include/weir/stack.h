@@ -97,8 +97,8 @@ struct weir_port_conf {
 	 * descriptors and offloads are then those of the port that has the ethdev.
 	 */
 	unsigned int vlan;
-	unsigned int
-		dad; /* duplicate address probes per address, 0 .. 10; 1 for IPv6, none for IPv4 */
+	/* Probes before an address is ours, 0 .. 10: IPv6 (RFC 4862), 1; IPv4 (RFC 5227), 0. */
+	unsigned int dad, dad4;
 	bool accept_ra; /* take prefixes, routers, MTU and hop limit from router advertisements */
 	bool accept_redirects;
 	bool no_link_local;     /* make no link-local address with the first IPv6 address */
@@ -132,7 +132,7 @@ WEIR_API int weir_stack_create(const struct weir_stack_conf *conf, struct weir_s
 			       struct weir_error *err);
 
 /**
- * Configure and start all ports, make the pool. Ports and workers cannot change until stop.
+ * Configure and start all ports, make the pool. Workers cannot change until stop.
  * -EALREADY when running, -ENODEV/-EIO/-ENOTSUP from a port, -ENOMEM; err names the port. [any]
  */
 WEIR_API int weir_stack_start(struct weir_stack *stack, struct weir_error *err);
@@ -152,7 +152,10 @@ WEIR_API int weir_stack_destroy(struct weir_stack *stack);
 
 /* ---- ports, addresses, routes, neighbours: control, [any] ---- */
 
-/** Add an ethdev; only while stopped. Returns the port's index (0, 1, ...) or a negative errno. */
+/**
+ * Add an ethdev, or a VLAN of one. Returns the port's index (0, 1, ...) or a negative errno. While the stack runs
+ * the pool must have room for its rings, -ENOSPC, and all workers must take turns, -ETIMEDOUT.
+ */
 WEIR_API int weir_port_add(struct weir_stack *stack, const struct weir_port_conf *conf,
 			   struct weir_error *err);
 /**
@@ -245,6 +248,9 @@ struct weir_port_info {
 	uint8_t mac[6];
 	bool link_up;
 	bool rx_csum_offload, tx_csum_offload, rss; /* in use, not merely offered */
+	uint16_t vlan;       /* VID, 0: the ethdev itself */
+	unsigned int parent; /* index of the port that has the ethdev; its own when it has it itself */
+	bool vlan_offload;   /* the device takes tags off and puts them in */
 };
 WEIR_API int weir_port_info_get(struct weir_stack *stack, unsigned int port,
 				struct weir_port_info *info);
