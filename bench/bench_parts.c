@@ -255,7 +255,7 @@ run_route(void *ctx, uint64_t n)
 
 	for (uint64_t i = 0; i < n; i++) {
 		dst.v4 = WIRE_BE32(0xc0a80000u + (uint32_t)(next_random(&x) & (c->n - 1)));
-		if (weir_route_get(rig.lc, &dst, &bound, WEIR_IPV4, &err) == NULL)
+		if (weir_route_get(rig.lc, &dst, &bound, WEIR_IPV4, 0, &err) == NULL)
 			abort();
 	}
 }

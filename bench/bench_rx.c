@@ -10,6 +10,7 @@
  *   ref-flags     R0: the port has verified the sums; parsed and freed
  *   ref-parse     R with wire_parse() instead of the loop's own checks: what its completeness costs
  *   stack-*       weir_turn(), then weir_recv_burst() or weir_recv() until nothing is left
+ *   stack6-*      the same over IPv6, against IPv4
  *   bsd-recvmmsg  the same by weir_recvmmsg() of whole bursts, on a socket as it is made
  *   bsd-recvfrom  one at a time, on a socket for one reader (WEIR_SO_READERS 0)
  */
@@ -28,7 +29,10 @@ static const struct rig_conf conf_sums = {.name = "sums", .burst = 32};
 static const struct rig_conf conf_flags = {.name = "flags", .offload = true, .burst = 32};
 static const struct rig_conf conf_one = {.name = "one", .burst = 1};
 static const struct rig_conf conf_bsd = {.name = "bsd", .burst = 32};
-static struct rig rig_sums, rig_flags, rig_one, rig_bsd;
+static const struct rig_conf conf_sums6 = {.name = "sums6", .burst = 32, .v6 = true};
+static const struct rig_conf conf_flags6 = {
+	.name = "flags6", .offload = true, .burst = 32, .v6 = true};
+static struct rig rig_sums, rig_flags, rig_one, rig_bsd, rig_sums6, rig_flags6;
 
 /* ---- without a stack ---- */
 
@@ -313,6 +317,18 @@ static const struct bench_variant variants[] = {
 	 .ctx = &rig_flags},
 	{.name = "stack-copy-1", .reference = "ref-sums-1", .run = run_stack_copy, .ctx = &rig_one},
 	{.name = "stack-recv", .reference = "ref-sums", .run = run_stack_recv, .ctx = &rig_sums},
+	{.name = "stack6-copy",
+	 .reference = "stack-copy",
+	 .run = run_stack_copy,
+	 .ctx = &rig_sums6},
+	{.name = "stack6-zerocopy",
+	 .reference = "stack-zerocopy",
+	 .run = run_stack_zerocopy,
+	 .ctx = &rig_flags6},
+	{.name = "stack6-recv",
+	 .reference = "stack-recv",
+	 .run = run_stack_recv,
+	 .ctx = &rig_sums6},
 	{.name = "bsd-recvmmsg", .reference = "ref-sums", .run = run_bsd_recvmmsg, .ctx = &rig_bsd},
 	{.name = "bsd-recvfrom", .reference = "ref-sums", .run = run_bsd_recvfrom, .ctx = &rig_bsd},
 };
@@ -338,13 +354,15 @@ main(int argc, char **argv)
 	ret = BENCH_FAILED;
 	if (rig_up(&rig_sums, &conf_sums, &opts) == 0 &&
 	    rig_up(&rig_flags, &conf_flags, &opts) == 0 &&
+	    rig_up(&rig_sums6, &conf_sums6, &opts) == 0 &&
+	    rig_up(&rig_flags6, &conf_flags6, &opts) == 0 &&
 	    rig_up(&rig_one, &conf_one, &opts) == 0 && rig_up(&rig_bsd, &conf_bsd, &opts) == 0 &&
 	    bsd_up(&rig_bsd) == 0)
 		ret = bench_run(&opts, &rx);
 	weir_bsd_stop();
 	/* A run in which something vanished is no run. */
 	if (rig_down(&rig_sums) != 0 || rig_down(&rig_flags) != 0 || rig_down(&rig_one) != 0 ||
-	    rig_down(&rig_bsd) != 0)
+	    rig_down(&rig_sums6) != 0 || rig_down(&rig_flags6) != 0 || rig_down(&rig_bsd) != 0)
 		return BENCH_FAILED;
 	return ret;
 }

@@ -121,17 +121,21 @@ static inline void
 send_bursts(struct rig *r, uint64_t n, bool many)
 {
 	struct rte_mbuf *m[BURST];
-	struct weir_txmsg msg[BURST];
+	struct weir_txmsg msg[BURST] = {0};
 	unsigned int d = 0;
 
 	for (uint64_t done = 0; done < n;) {
 		if (weir_mbuf_alloc_bulk(r->lc, m, BURST) != 0)
 			return;
 		for (unsigned int i = 0; i < BURST; i++) {
-			memcpy(rte_pktmbuf_append(m[i], (uint16_t)r->payload_bytes), r->payload,
-			       r->payload_bytes);
-			msg[i] = (struct weir_txmsg){.m = m[i], .to = many ? &dests[d] : NULL};
-			if (many && ++d == N_DESTS)
+			memcpy(rte_pktmbuf_mtod(m[i], void *), r->payload, r->payload_bytes);
+			m[i]->data_len = (uint16_t)r->payload_bytes;
+			m[i]->pkt_len = r->payload_bytes;
+			msg[i].m = m[i];
+			if (!many)
+				continue;
+			msg[i].to = &dests[d];
+			if (++d == N_DESTS)
 				d = 0;
 		}
 		weir_send_burst(r->lc, r->sk, msg, BURST, WEIR_SEND_DROP);

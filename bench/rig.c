@@ -13,6 +13,35 @@
 
 #define ETH_MIN 60
 
+static uint16_t
+frame6(const struct rig *r, uint8_t *frame, unsigned int len)
+{
+	struct wire_ip6 ip = {
+		.ver_tc_flow = WIRE_BE32(0x60000000),
+		.payload_len = WIRE_BE16(WIRE_UDP_LEN + len),
+		.next = WIRE_PROTO_UDP,
+		.hop_limit = 64,
+	};
+	struct wire_udp udp = {
+		.sport = WIRE_BE16(RIG_PEER_PORT),
+		.dport = WIRE_BE16(RIG_PORT),
+		.len = WIRE_BE16(WIRE_UDP_LEN + len),
+	};
+	uint64_t sum;
+
+	memcpy(ip.src, r->peer.ip.b, sizeof(ip.src));
+	memcpy(ip.dst, r->our.ip.b, sizeof(ip.dst));
+	sum = wire_pseudo6(ip.src, ip.dst, ip.next, WIRE_UDP_LEN + len);
+	udp.csum =
+		(wire_be16)~wire_fold(wire_sum(r->payload, len, wire_sum(&udp, sizeof(udp), sum)));
+	memset(frame, 0, ETH_MIN);
+	memcpy(frame, &r->eth, WIRE_ETH_LEN);
+	memcpy(frame + WIRE_ETH_LEN, &ip, sizeof(ip));
+	memcpy(frame + WIRE_ETH_LEN + sizeof(ip), &udp, sizeof(udp));
+	memcpy(frame + WIRE_ETH_LEN + sizeof(ip) + sizeof(udp), r->payload, len);
+	return (uint16_t)(WIRE_ETH_LEN + WIRE_IP6_LEN + WIRE_UDP_LEN + len);
+}
+
 uint16_t
 rig_frame(const struct rig *r, uint8_t *frame, unsigned int len)
 {
@@ -33,6 +62,8 @@ rig_frame(const struct rig *r, uint8_t *frame, unsigned int len)
 	unsigned int total = WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN + len;
 	uint64_t sum = wire_pseudo4(ip.src, ip.dst, ip.proto, (uint16_t)(WIRE_UDP_LEN + len));
 
+	if (r->conf->v6)
+		return frame6(r, frame, len);
 	ip.csum = wire_ip4_csum(&ip, sizeof(ip));
 	sum = wire_sum(r->payload, len, wire_sum(&udp, sizeof(udp), sum));
 	udp.csum = (wire_be16)~wire_fold(sum);
@@ -89,22 +120,36 @@ device_up(struct rig *r)
 static int
 addresses(struct rig *r, struct weir_error *err)
 {
-	const struct weir_addr our = weir_addr_v4(RIG_OUR_IP, 0);
-	const struct weir_addr peer = weir_addr_v4(RIG_PEER_IP, 0);
-	const struct weir_addr any = weir_addr_v4(0, 0);
-	int ret = weir_addr_add(r->stack, 0, &our, 24, err);
+	const struct weir_addr any = {.family = r->our.family};
+	int ret = weir_addr_add(r->stack, 0, &r->our, r->conf->v6 ? 64 : 24, err);
 
 	if (ret == 0)
-		ret = weir_neigh_add(r->stack, 0, &peer, r->eth.src, err);
+		ret = weir_neigh_add(r->stack, 0, &r->peer, r->eth.src, err);
 	if (ret == 0)
-		ret = weir_route_add(r->stack, &any, 0, &peer, 0, err);
+		ret = weir_route_add(r->stack, &any, 0, &r->peer, 0, err);
 	return ret;
+}
+
+static void
+names(struct rig *r)
+{
+	static const uint8_t net[16] = {0xfd, [15] = 1};
+
+	r->our = weir_addr_v4(RIG_OUR_IP, 0);
+	r->peer = weir_addr_v4(RIG_PEER_IP, 0);
+	if (!r->conf->v6)
+		return;
+	memcpy(r->our.ip.b, net, sizeof(net));
+	memcpy(r->peer.ip.b, net, sizeof(net));
+	r->peer.ip.b[15] = 2;
+	r->our.family = r->peer.family = WEIR_IPV6;
 }
 
 int
 rig_up(struct rig *r, const struct rig_conf *conf, const struct bench_opts *opts)
 {
 	struct weir_addr name = weir_addr_v4(0, RIG_PORT);
+	struct weir_socket_conf socket;
 	struct weir_stack_conf stack;
 	struct weir_port_conf port;
 	struct weir_error err = {0};
@@ -113,6 +158,8 @@ rig_up(struct rig *r, const struct rig_conf *conf, const struct bench_opts *opts
 	memset(r, 0, sizeof(*r));
 	r->conf = conf;
 	r->payload_bytes = opts->payload_bytes;
+	names(r);
+	name.family = r->our.family;
 	if (device_up(r) != 0)
 		return -1;
 	weir_stack_conf_init(&stack);
@@ -122,6 +169,8 @@ rig_up(struct rig *r, const struct rig_conf *conf, const struct bench_opts *opts
 	port.device = r->device;
 	port.rx_desc = opts->inflight;
 	port.tx_desc = opts->inflight;
+	port.dad = 0;
+	port.no_link_local = true;
 	ret = weir_stack_create(&stack, &r->stack, &err);
 	if (ret != 0)
 		return fail(r, "create", ret, &err);
@@ -137,7 +186,9 @@ rig_up(struct rig *r, const struct rig_conf *conf, const struct bench_opts *opts
 	ret = weir_worker_attach(r->stack, 0, &r->lc);
 	if (ret != 0)
 		return fail(r, "attach", ret, NULL);
-	ret = weir_socket_open(r->stack, NULL, &r->sk);
+	weir_socket_conf_init(&socket);
+	socket.family = r->our.family;
+	ret = weir_socket_open(r->stack, &socket, &r->sk);
 	if (ret == 0)
 		ret = weir_socket_bind(r->sk, &name);
 	if (ret != 0)
@@ -155,8 +206,9 @@ rig_up(struct rig *r, const struct rig_conf *conf, const struct bench_opts *opts
 int
 rig_connect(struct rig *r)
 {
-	const struct weir_addr peer = weir_addr_v4(RIG_PEER_IP, RIG_PEER_PORT);
+	struct weir_addr peer = r->peer;
 
+	peer.port = WIRE_BE16(RIG_PEER_PORT);
 	return weir_socket_connect(r->sk, &peer);
 }
 

@@ -26,6 +26,7 @@
 struct rig_conf {
 	const char *name;
 	bool offload;       /* the port verifies and makes checksums */
+	bool v6;            /* fd00::2 to fd00::1 instead */
 	unsigned int burst; /* receive burst of the stack and of the loops */
 };
 
@@ -46,6 +47,7 @@ struct rig {
 	struct weir_socket *sk; /* bound to RIG_PORT, connected to the peer by rig_connect() */
 	struct rte_mempool *pool;
 	struct wire_eth eth; /* of a frame to the port */
+	struct weir_addr our, peer;
 	struct rig_slot slot[RIG_BURST_MAX];
 	uint8_t payload[RIG_ROOM];
 };
