@@ -12,6 +12,7 @@
  *   stack-burst    weir_send_burst() of 32 and weir_flush()
  *   stack-one      weir_send() one at a time, weir_flush() after 32: a worker's turn
  *   stack-one-out  weir_send() and weir_flush() each time: nothing is gained by batches
+ *   ...6           the same over IPv6
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,15 +24,21 @@
 #define BURST   32
 #define N_DESTS 1000
 
-#define HDR_LEN (WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN)
+#define HDR_LEN  (WIRE_ETH_LEN + WIRE_IP4_MIN + WIRE_UDP_LEN)
+#define HDR6_LEN (WIRE_ETH_LEN + WIRE_IP6_LEN + WIRE_UDP_LEN)
 
 static const struct rig_conf conf_sums = {.name = "sums", .burst = BURST};
 static const struct rig_conf conf_flags = {.name = "flags", .offload = true, .burst = BURST};
-static struct rig rig_sums, rig_flags;
+static const struct rig_conf conf_sums6 = {.name = "sums6", .v6 = true, .burst = BURST};
+static const struct rig_conf conf_flags6 = {
+	.name = "flags6", .offload = true, .v6 = true, .burst = BURST};
+static struct rig rig_sums, rig_flags, rig_sums6, rig_flags6;
 
 static uint8_t template[HDR_LEN];
 static uint64_t template_ip_sum, template_udp_sum; /* all but the lengths and the payload */
-static struct weir_addr dests[N_DESTS];            /* in random order */
+static uint8_t template6[HDR6_LEN];
+static uint64_t template6_udp_sum;
+static struct weir_addr dests[N_DESTS]; /* in random order */
 
 /* ---- without a stack ---- */
 
@@ -78,8 +85,47 @@ build(const struct rig *r, struct rte_mbuf *m, bool sums)
 	m->pkt_len = HDR_LEN + len;
 }
 
+static void
+make_template6(const struct rig *r)
+{
+	uint8_t frame[RIG_ROOM];
+	struct wire_ip6 *ip = (void *)(template6 + WIRE_ETH_LEN);
+	struct wire_udp *udp = (void *)(template6 + WIRE_ETH_LEN + WIRE_IP6_LEN);
+
+	rig_frame(r, frame, 0);
+	memcpy(template6, frame, HDR6_LEN);
+	memcpy(ip->src, r->our.ip.b, sizeof(ip->src));
+	memcpy(ip->dst, r->peer.ip.b, sizeof(ip->dst));
+	udp->len = 0;
+	udp->csum = 0;
+	template6_udp_sum =
+		wire_sum(udp, WIRE_UDP_LEN, 0) + wire_pseudo6(ip->src, ip->dst, WIRE_PROTO_UDP, 0);
+}
+
 static inline void
-loop(struct rig *r, uint64_t n, unsigned int burst, bool sums)
+build6(const struct rig *r, struct rte_mbuf *m, bool sums)
+{
+	const unsigned int len = r->payload_bytes;
+	uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
+	struct wire_ip6 *ip = (void *)(p + WIRE_ETH_LEN);
+	struct wire_udp *udp = (void *)(p + WIRE_ETH_LEN + WIRE_IP6_LEN);
+
+	memcpy(p, template6, HDR6_LEN);
+	memcpy(p + HDR6_LEN, r->payload, len);
+	ip->payload_len = WIRE_BE16(WIRE_UDP_LEN + len);
+	udp->len = WIRE_BE16(WIRE_UDP_LEN + len);
+	if (sums) {
+		uint64_t sum = template6_udp_sum + 2 * (uint64_t)udp->len;
+		uint16_t csum = (uint16_t)~wire_fold(wire_sum(p + HDR6_LEN, len, sum));
+
+		udp->csum = csum != 0 ? csum : 0xffff;
+	}
+	m->data_len = (uint16_t)(HDR6_LEN + len);
+	m->pkt_len = HDR6_LEN + len;
+}
+
+static inline void
+loop(struct rig *r, uint64_t n, unsigned int burst, bool sums, bool v6)
 {
 	struct rte_mbuf *m[BURST];
 
@@ -89,7 +135,7 @@ loop(struct rig *r, uint64_t n, unsigned int burst, bool sums)
 		if (rte_pktmbuf_alloc_bulk(r->pool, m, burst) != 0)
 			return;
 		for (unsigned int i = 0; i < burst; i++)
-			build(r, m[i], sums);
+			(v6 ? build6 : build)(r, m[i], sums);
 		sent = rte_eth_tx_burst(r->ethdev, 0, m, (uint16_t)burst);
 		if (unlikely(sent < burst))
 			rte_pktmbuf_free_bulk(m + sent, burst - sent);
@@ -100,19 +146,31 @@ loop(struct rig *r, uint64_t n, unsigned int burst, bool sums)
 static void
 run_ref_sums(void *ctx, uint64_t n)
 {
-	loop(ctx, n, BURST, true);
+	loop(ctx, n, BURST, true, false);
 }
 
 static void
 run_ref_plain(void *ctx, uint64_t n)
 {
-	loop(ctx, n, BURST, false);
+	loop(ctx, n, BURST, false, false);
+}
+
+static void
+run_ref_sums6(void *ctx, uint64_t n)
+{
+	loop(ctx, n, BURST, true, true);
+}
+
+static void
+run_ref_plain6(void *ctx, uint64_t n)
+{
+	loop(ctx, n, BURST, false, true);
 }
 
 static void
 run_ref_one(void *ctx, uint64_t n)
 {
-	loop(ctx, n, 1, true);
+	loop(ctx, n, 1, true, false);
 }
 
 /* ---- through the stack ---- */
@@ -198,6 +256,17 @@ static const struct bench_variant variants[] = {
 	 .reference = "ref-sums",
 	 .run = run_stack_burst_many,
 	 .ctx = &rig_sums},
+	{.name = "ref-sums6", .run = run_ref_sums6, .ctx = &rig_sums6},
+	{.name = "ref-plain6", .run = run_ref_plain6, .ctx = &rig_flags6},
+	{.name = "stack-burst6",
+	 .reference = "ref-sums6",
+	 .run = run_stack_burst,
+	 .ctx = &rig_sums6},
+	{.name = "stack-burst-flags6",
+	 .reference = "ref-plain6",
+	 .run = run_stack_burst,
+	 .ctx = &rig_flags6},
+	{.name = "stack-one6", .reference = "ref-one", .run = run_stack_one, .ctx = &rig_sums6},
 };
 
 static const struct bench tx = {
@@ -242,7 +311,8 @@ all_sent(struct rig *r)
 		variants[i].run(r, BURST);
 		rte_eth_stats_get(r->ethdev, &after);
 		if (after.opackets - before.opackets != BURST ||
-		    after.obytes - before.obytes != BURST * (HDR_LEN + r->payload_bytes)) {
+		    after.obytes - before.obytes !=
+			    BURST * ((r->conf->v6 ? HDR6_LEN : HDR_LEN) + r->payload_bytes)) {
 			fprintf(stderr, "bench: %s does not send what it should\n",
 				variants[i].name);
 			ok = false;
@@ -254,7 +324,11 @@ all_sent(struct rig *r)
 int
 main(int argc, char **argv)
 {
+	static struct rig *const rigs[] = {&rig_sums, &rig_flags, &rig_sums6, &rig_flags6};
+	static const struct rig_conf *const confs[] = {&conf_sums, &conf_flags, &conf_sums6,
+						       &conf_flags6};
 	struct bench_opts opts;
+	unsigned int i;
 	int ret = bench_begin(&opts, argc, argv);
 
 	if (ret >= 0)
@@ -263,15 +337,20 @@ main(int argc, char **argv)
 		return bench_run(&opts, &tx);
 	ret = BENCH_FAILED;
 	make_dests();
-	if (rig_up(&rig_sums, &conf_sums, &opts) == 0 &&
-	    rig_up(&rig_flags, &conf_flags, &opts) == 0 && rig_connect(&rig_sums) == 0 &&
-	    rig_connect(&rig_flags) == 0) {
+	for (i = 0; i < RTE_DIM(rigs); i++)
+		if (rig_up(rigs[i], confs[i], &opts) != 0 || rig_connect(rigs[i]) != 0)
+			break;
+	if (i == RTE_DIM(rigs)) {
 		make_template(&rig_sums);
-		if (all_sent(&rig_sums) && all_sent(&rig_flags))
+		make_template6(&rig_sums6);
+		for (i = 0; i < RTE_DIM(rigs) && all_sent(rigs[i]); i++)
+			;
+		if (i == RTE_DIM(rigs))
 			ret = bench_run(&opts, &tx);
 	}
 	/* A run in which something vanished is no run. */
-	if (rig_down(&rig_sums) != 0 || rig_down(&rig_flags) != 0)
-		return BENCH_FAILED;
+	for (i = 0; i < RTE_DIM(rigs); i++)
+		if (rig_down(rigs[i]) != 0)
+			ret = BENCH_FAILED;
 	return ret;
 }
