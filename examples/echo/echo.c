@@ -56,7 +56,8 @@ echo_burst(struct weir_lcore *lc, struct weir_socket *sk)
 int
 main(int argc, char **argv)
 {
-	struct weir_addr local, any = weir_addr_v4(0, 0), gateway;
+	struct weir_addr local, any, gateway;
+	struct weir_socket_conf sk_conf;
 	struct weir_stack_conf stack_conf;
 	struct weir_port_conf port_conf;
 	struct weir_error err = {.code = 0};
@@ -78,6 +79,8 @@ main(int argc, char **argv)
 		return eal == -1 ? 0 : 2;
 	}
 
+	any = (struct weir_addr){.family = local.family}; /* as the address is, so is the socket */
+
 	/* The stack: the first ethdev that EAL found, one address on it, perhaps a way out. */
 	weir_stack_conf_init(&stack_conf);
 	check(weir_stack_create(&stack_conf, &stack, &err), "stack", &err);
@@ -90,8 +93,10 @@ main(int argc, char **argv)
 	check(weir_stack_start(stack, &err), "start", &err);
 
 	/* The socket, and this thread as the one worker. */
-	any.port = weir_addr_v4(0, (uint16_t)udp_port).port;
-	check(weir_socket_open(stack, NULL, &sk), "socket", NULL);
+	any.port = weir_addr_v4(0, (uint16_t)udp_port).port; /* in network order */
+	weir_socket_conf_init(&sk_conf);
+	sk_conf.family = local.family;
+	check(weir_socket_open(stack, &sk_conf, &sk), "socket", NULL);
 	check(weir_socket_bind(sk, &any), "bind", NULL);
 	check(weir_worker_attach(stack, 0, &lc), "worker", NULL);
 

@@ -590,10 +590,11 @@ port_add(struct txn *t, struct weir_ctl_op *op)
 	int ret;
 
 	if (atomic_load(&t->stack->running))
-		return weir_error_set(t->err, -EBUSY,
-				      "%s%sdevice: %s: while the stack runs, a port is added by itself",
-				      op->origin != NULL ? op->origin : "",
-				      op->origin != NULL ? ": " : "", op->port_conf.device);
+		return weir_error_set(
+			t->err, -EBUSY,
+			"%s%sdevice: %s: while the stack runs, a port is added by itself",
+			op->origin != NULL ? op->origin : "", op->origin != NULL ? ": " : "",
+			op->port_conf.device);
 	ret = weir_port_attach(t->stack, &op->port_conf, op->origin, t->err);
 	if (ret < 0)
 		return ret;

@@ -419,27 +419,49 @@ link_changed(struct weir_stack *stack, const struct weir_port *of, bool up)
 		if (port == NULL || port->parent != of->index)
 			continue;
 		atomic_store(&port->link_up, up);
-		if (up)
-			weir_dad_port_up(stack, port);
+		port->announced &= up;
 	}
 	weir_fib_touch(stack);
+}
+
+/* Speak only where somebody can hear it: frames for a link that is down would wait, and then be old. */
+static void
+announce(struct weir_stack *stack, const struct weir_port *of)
+{
+	for (unsigned int p = 0; p < WEIR_MAX_PORTS; p++) {
+		struct weir_port *port = live_port(stack, p);
+
+		if (port == NULL || port->parent != of->index || port->announced)
+			continue;
+		port->announced = true;
+		weir_dad_port_up(stack, port);
+	}
+}
+
+/* Who does not say is taken to be up. */
+static bool
+device_is_up(const struct weir_port *port)
+{
+	struct rte_eth_link link;
+
+	return rte_eth_link_get_nowait(port->ethdev, &link) != 0 ||
+	       link.link_status == RTE_ETH_LINK_UP;
 }
 
 static void
 look_at_links(struct weir_stack *stack)
 {
-	struct rte_eth_link link;
-
 	for (unsigned int p = 0; p < WEIR_MAX_PORTS; p++) {
 		const struct weir_port *port = live_port(stack, p);
 		bool up;
 
-		if (port == NULL || port->parent != port->index ||
-		    rte_eth_link_get_nowait(port->ethdev, &link) != 0)
-			continue; /* who does not say is taken to be up */
-		up = link.link_status == RTE_ETH_LINK_UP;
+		if (port == NULL || port->parent != port->index)
+			continue;
+		up = device_is_up(port);
 		if (up != atomic_load(&port->link_up))
 			link_changed(stack, port, up);
+		if (up)
+			announce(stack, port);
 	}
 }
 
@@ -502,8 +524,12 @@ weir_ctl_ports_up(struct weir_stack *stack)
 	if (ret != 0)
 		return ret;
 	for (unsigned int i = 0; i < n; i++) {
-		weir_mcast_port_up(stack, stack->ports[op[i].port]);
-		weir_dad_port_up(stack, stack->ports[op[i].port]);
+		struct weir_port *port = stack->ports[op[i].port];
+
+		weir_mcast_port_up(stack, port);
+		/* One that is down yet counts as up until the first look, but has nothing to say. */
+		if (port->parent == port->index && device_is_up(port))
+			announce(stack, port);
 	}
 	/* The ports' MTU and MAC are known only now: cached headers of an earlier run go. */
 	weir_fib_touch(stack);

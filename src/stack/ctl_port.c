@@ -22,10 +22,10 @@
 #include "drop.h"
 #include "fib.h"
 #include "mcast.h"
-#include "ndp.h"
 #include "neigh.h"
 #include "poll.h"
 #include "reasm.h"
+#include "sockgroup.h"
 #include "stack_priv.h"
 
 #define ANSWER_NS (10 * WEIR_NS_PER_S)
@@ -118,6 +118,7 @@ retire(struct weir_stack *stack, struct weir_port *port)
 {
 	const uint16_t index = port->index;
 
+	weir_sock_port_gone(stack, index);
 	weir_mcast_port_gone(stack, port);
 	weir_neigh_flush_port(stack, index);
 	/* The counters of a port that goes stay in the stack's sums. */
@@ -196,8 +197,10 @@ bring_up(struct weir_stack *stack, struct weir_port *port, const struct weir_ctl
 	if (ret != 0)
 		return ret;
 	weir_mcast_port_up(stack, port);
-	weir_dad_port_up(stack, port);
 	weir_fib_touch(stack);
+	/* Look at its link, and announce it. */
+	stack->control->link_ns = 0;
+	atomic_store_explicit(&stack->control->due_ns, 0, memory_order_relaxed);
 	return 0;
 }
 

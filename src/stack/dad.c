@@ -252,7 +252,7 @@ struct due {
 static void
 claim_tick(struct weir_lcore *lc, struct weir_dad *d, struct claim *c, struct due *due)
 {
-	const struct weir_port *port = lc->stack->ports[c->port];
+	const struct weir_port *port = weir_port_at(lc->stack, c->port);
 	const bool v6 = c->addr.family == WEIR_IPV6;
 	uint64_t nonce;
 
@@ -314,11 +314,13 @@ told(struct weir_lcore *lc, struct weir_dad *d, const struct claim *was)
 static void
 perform(struct weir_lcore *lc, struct weir_dad *d, const struct due *due)
 {
-	const struct weir_port *port = lc->stack->ports[due->c.port];
+	const struct weir_port *port = weir_port_at(lc->stack, due->c.port);
 	const union weir_ip *ip = &due->c.addr.ip;
 	const bool v6 = due->c.addr.family == WEIR_IPV6;
 	struct weir_post post = {.port = due->c.port, .addr = due->c.addr};
 
+	if (port == NULL) /* has gone this moment */
+		return;
 	switch (due->what) {
 	case DUE_PROBE:
 		if (v6)

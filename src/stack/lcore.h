@@ -98,10 +98,11 @@ struct weir_port {
 	_Atomic bool dead;         /* being removed: nothing is put into its batches any more */
 	_Atomic uint8_t rp_filter; /* enum weir_rp_filter */
 	_Atomic bool accept_ra, accept_redirects;
-	_Atomic uint16_t mtu6; /* of the link, as a router advertises it for IPv6; 0: mtu */
+	_Atomic uint16_t mtu6;         /* of the link, as a router advertises it for IPv6; 0: mtu */
 	_Atomic uint8_t cur_hop_limit; /* RFC 4861 6.3.2: what routers advertise; 0: nothing */
-	uint8_t dad, dad4; /* probes before an IPv6, an IPv4 address is ours; 0: none */
+	uint8_t dad, dad4;             /* probes before an IPv6, an IPv4 address is ours; 0: none */
 	bool no_link_local;
+	bool announced; /* control: its addresses have been, since the link came up */
 	uint16_t ethdev;
 	uint16_t n_rxq, n_txq;
 	uint16_t mtu;
@@ -128,9 +129,9 @@ struct weir_rx_last {
 	uint64_t gen;      /* of the stack's addresses, when these were looked at */
 	uint64_t addr_sum; /* of both addresses, for the pseudo-header */
 	union weir_ip src, dst;
-	uint32_t ports;        /* as in the header */
-	uint8_t family;        /* of the last datagram, whose src, dst, ports these are */
-	bool group, group6;    /* each train: sent to a group address or MAC */
+	uint32_t ports;     /* as in the header */
+	uint8_t family;     /* of the last datagram, whose src, dst, ports these are */
+	bool group, group6; /* each train: sent to a group address or MAC */
 };
 
 /* ---- transmit batches ---- */
@@ -169,7 +170,7 @@ struct weir_hold {
 	uint16_t port;
 	uint16_t n, datagrams; /* frames, and the datagrams that they are */
 	uint8_t version;       /* of the neighbour's entry: it may be reused for another address */
-	uint64_t order; /* the least has waited longest */
+	uint64_t order;        /* the least has waited longest */
 	struct rte_mbuf *head, *tail; /* linked by weir_meta(m)->next */
 };
 #define WEIR_HOLDS 64
@@ -181,11 +182,11 @@ struct weir_rxq {
 
 /* A destination of ICMP errors of late: icmp_out.c. */
 struct weir_icmp_peer {
-	uint64_t who; /* keyed hash of the address, 0: nobody */
+	uint64_t who;     /* keyed hash of the address, 0: nobody */
 	uint64_t idle_ns; /* when it may have as many as ever again */
 };
 #define WEIR_ICMP_PEERS 256
-#define WEIR_ICMP_WAYS	4
+#define WEIR_ICMP_WAYS  4
 
 struct weir_rtc;   /* route.h: one entry of the per-lcore route cache */
 struct weir_reasm; /* reasm.h: datagrams that are not yet whole */
@@ -233,6 +234,7 @@ struct weir_lcore {
 	struct rte_mbuf *spent[32];
 	unsigned int n_spent;
 	uint32_t frag_seq; /* datagrams given an identification: fragment.c */
+	uint32_t rtc_turn; /* whose turn it is to go from a full set of the route cache */
 
 	struct weir_rx_last rx_last[WEIR_ALL_PORTS];
 	struct weir_reasm *reasm; /* NULL: reassembly is off */
@@ -279,7 +281,7 @@ struct weir_stack {
 	struct weir_fib *_Atomic fib;
 	struct weir_socktab *_Atomic socktab;
 	const struct weir_any *_Atomic any; /* NULL: no prefix is ours as a whole */
-	struct weir_neigh *neigh; /* array of max_neigh, lives as long as the stack */
+	struct weir_neigh *neigh;           /* array of max_neigh, lives as long as the stack */
 	struct rte_mempool *pool;
 	uint32_t reserve; /* free buffers below which nothing is delivered */
 	uint32_t hold_max;

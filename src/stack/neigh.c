@@ -336,13 +336,18 @@ reachable_ns(const struct weir_stack *stack, uint16_t port)
 	return (uint64_t)(ms != 0 ? ms : stack->conf.neigh_reachable_ms) * WEIR_NS_PER_MS;
 }
 
+static uint64_t
+retry_ns(const struct weir_stack *stack, uint16_t port)
+{
+	uint32_t ms = atomic_load_explicit(&stack->nctl->retrans_ms[port], memory_order_relaxed);
+
+	return (uint64_t)(ms != 0 ? ms : stack->conf.arp_retry_ms) * WEIR_NS_PER_MS;
+}
+
 uint64_t
 weir_neigh_retry_ns(const struct weir_stack *stack, const struct weir_port *port)
 {
-	uint32_t ms =
-		atomic_load_explicit(&stack->nctl->retrans_ms[port->index], memory_order_relaxed);
-
-	return (uint64_t)(ms != 0 ? ms : stack->conf.arp_retry_ms) * WEIR_NS_PER_MS;
+	return retry_ns(stack, port->index);
 }
 
 void
@@ -396,14 +401,14 @@ become_failed(struct weir_stack *stack, uint32_t index, uint64_t now_ns)
 static struct ask
 ask_for(struct weir_lcore *lc, struct weir_neigh *n)
 {
-	struct ask a = {.port = lc->stack->ports[n->port], .ip = n->ip, .family = n->family};
+	struct ask a = {.port = weir_port_at(lc->stack, n->port), .ip = n->ip, .family = n->family};
 	uint64_t w = atomic_load_explicit(&n->word, memory_order_relaxed);
 
 	a.known = weir_neigh_usable(w);
 	if (a.known)
 		weir_neigh_mac(w, a.mac);
 	n->tries++;
-	set_deadline(n, lc->now_ns + weir_neigh_retry_ns(lc->stack, a.port));
+	set_deadline(n, lc->now_ns + retry_ns(lc->stack, n->port));
 	return a;
 }
 
@@ -436,6 +441,8 @@ weir_neigh_source(struct weir_stack *stack, const struct weir_port *port, const 
 static void
 send_ask(struct weir_lcore *lc, const struct ask *a)
 {
+	if (a->port == NULL) /* is being removed; its entries go in a moment */
+		return;
 	if (a->family == WEIR_IPV4)
 		weir_arp_ask(lc, a->port, &a->ip, a->known ? a->mac : NULL);
 	else

@@ -110,7 +110,7 @@ report_failure(struct weir_lcore *lc, uint16_t port, const struct rte_mbuf *m)
 static void
 hold_release(struct weir_lcore *lc, struct weir_hold *h, uint64_t word)
 {
-	const struct weir_port *port = lc->stack->ports[h->port];
+	const struct weir_port *port = weir_port_at(lc->stack, h->port);
 	const bool gone = port == NULL || atomic_load_explicit(&port->dead, memory_order_relaxed);
 	const bool ready = weir_neigh_usable(word) && WEIR_NEIGH_VERSION(word) == h->version;
 	const uint16_t index = h->port;

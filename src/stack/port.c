@@ -479,6 +479,8 @@ start_vlan(const struct weir_port *parent, struct weir_port *port, struct weir_e
 	port->vlan_strip = parent->vlan_strip;
 	port->vlan_insert = parent->vlan_insert;
 	port->rss = parent->rss;
+	port->link_up = true;
+	port->announced = false;
 	port->started = true;
 	return 0;
 }
@@ -519,6 +521,8 @@ weir_port_start(struct weir_stack *stack, struct weir_port *port, struct weir_er
 	else if (port->parse.mac[0] == 0)
 		rte_eth_random_addr(port->parse.mac);
 	port->parse.max_frame = (uint32_t)port->mtu + WIRE_ETH_LEN;
+	port->link_up = true; /* until the first look: links take a while */
+	port->announced = false;
 	port->started = true;
 	return 0;
 }

@@ -81,7 +81,7 @@ weir_rdisc_port_up(struct weir_stack *stack, const struct weir_port *port)
 static void
 port_tick(struct weir_lcore *lc, struct weir_rdisc *rd, unsigned int index)
 {
-	const struct weir_port *port = lc->stack->ports[index];
+	const struct weir_port *port = weir_port_at(lc->stack, index);
 	struct rd_port *p = &rd->port[index];
 
 	if (atomic_load_explicit(&p->restart, memory_order_relaxed) &&
@@ -115,8 +115,7 @@ weir_rdisc_tick(struct weir_lcore *lc)
 	if (rd == NULL)
 		return;
 	for (unsigned int p = 0; p < WEIR_MAX_PORTS; p++)
-		if (lc->stack->ports[p] != NULL)
-			port_tick(lc, rd, p);
+		port_tick(lc, rd, p);
 }
 
 /* ---- in ---- */

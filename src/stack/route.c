@@ -78,7 +78,7 @@ static void
 fill_header6(struct weir_rtc *e, const union weir_ip *src)
 {
 	struct wire_ip6 *ip = (struct wire_ip6 *)(void *)(e->hdr + WIRE_ETH_LEN);
-	const uint8_t hops = e->port->cur_hop_limit;
+	const uint8_t hops = atomic_load_explicit(&e->port->cur_hop_limit, memory_order_relaxed);
 
 	*ip = (struct wire_ip6){
 		.ver_tc_flow = WIRE_BE32(UINT32_C(6) << 28),
@@ -185,23 +185,28 @@ weir_route_miss(struct weir_lcore *lc, uint64_t hash, const union weir_ip *dst,
 		return NULL;
 	}
 	for (unsigned int i = 0; i < WEIR_RTC_WAYS; i++) {
-		if (set[i].gen != 0 && weir_route_same_key(&set[i], dst, bound, sel, flow))
-			e = &set[i];
-		else if (set[i].gen != gen)
-			old = &set[i];
+		struct weir_rtc *at = &set[weir_route_way_of(hash, i)];
+
+		if (at->gen != 0 && weir_route_same_key(at, dst, bound, sel, flow))
+			e = at;
+		else if (at->gen != gen && old == NULL)
+			old = at;
 	}
 	if (e != NULL && same_way(e, &fresh)) {
 		e->gen = gen;
 		return e;
 	}
-	/* The one of this key; else an empty or outdated one; else by two bits of the hash. */
+	/*
+	 * The one of this key; else an empty or outdated one; else any: in turn, so that what is in use finds room among
+	 * what is not, and does not fight for one place.
+	 */
 	if (e == NULL)
-		e = old != NULL ? old : &set[hash >> 62];
+		e = old != NULL ? old : &set[weir_route_way_of(hash, lc->rtc_turn++)];
 	fresh.gen = gen;
 	*e = fresh;
 	return e;
 }
-static_assert(WEIR_RTC_WAYS == 4, "two bits");
+static_assert((WEIR_RTC_WAYS & (WEIR_RTC_WAYS - 1)) == 0, "a mask");
 
 /* ---- control ---- */
 

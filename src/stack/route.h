@@ -86,6 +86,13 @@ weir_route_set(struct weir_lcore *lc, uint64_t hash)
 	return &lc->rtc[(hash & (WEIR_RTC_SETS - 1)) * WEIR_RTC_WAYS];
 }
 
+/* The i-th place of a set that is looked at. */
+static inline unsigned int
+weir_route_way_of(uint64_t hash, unsigned int i)
+{
+	return (unsigned int)(hash / WEIR_RTC_SETS + i) & (WEIR_RTC_WAYS - 1);
+}
+
 static inline bool
 weir_route_same_key(const struct weir_rtc *e, const union weir_ip *dst, const union weir_ip *bound,
 		    uint8_t sel, uint32_t flow)
@@ -111,10 +118,13 @@ weir_route_get(struct weir_lcore *lc, const union weir_ip *dst, const union weir
 	const uint64_t hash = weir_route_hash(stack, dst, bound, flow);
 	struct weir_rtc *set = weir_route_set(lc, hash);
 
-	for (unsigned int i = 0; i < WEIR_RTC_WAYS; i++)
-		if (likely(set[i].gen == gen &&
-			   weir_route_same_key(&set[i], dst, bound, sel, flow)))
-			return &set[i];
+	/* From where the hash says, so that few are not all in the first place of their sets. */
+	for (unsigned int i = 0; i < WEIR_RTC_WAYS; i++) {
+		struct weir_rtc *e = &set[weir_route_way_of(hash, i)];
+
+		if (likely(e->gen == gen && weir_route_same_key(e, dst, bound, sel, flow)))
+			return e;
+	}
 	return weir_route_miss(lc, hash, dst, bound, sel, flow, err);
 }
 

@@ -409,7 +409,7 @@ scope_of(const struct weir_socket *sk, struct weir_addr *a, int dflt, int16_t *i
 		return 0;
 	}
 	if (a->scope != 0) {
-		if (a->scope > WEIR_ALL_PORTS || sk->stack->ports[a->scope - 1] == NULL)
+		if (weir_port_at(sk->stack, a->scope - 1) == NULL)
 			return -ENODEV;
 		*iface = (int16_t)(a->scope - 1);
 	} else if (*iface < 0) {
@@ -481,16 +481,18 @@ may_bind(struct weir_socket *sk, struct weir_addr *local, int16_t *iface)
 {
 	int ret;
 
-	if (weir_sock_names(sk)->lport != 0)
+	/* As Linux, in this order for each family. */
+	if (weir_sock_names(sk)->lport != 0 && sk->family == WEIR_IPV6)
 		return -EINVAL;
 	if (local->family == WEIR_IPV4 && sk->v6only)
 		return -EINVAL;
 	ret = scope_of(sk, local, -1, iface);
-	if (ret != 0 || any(&local->ip) || sk->freebind || is_mcast(local))
+	if (ret != 0)
 		return ret;
-	return weir_local(sk->stack, &local->ip, local->family, *iface) != WEIR_NOT_LOCAL
-		       ? 0
-		       : -EADDRNOTAVAIL;
+	if (!any(&local->ip) && !sk->freebind && !is_mcast(local) &&
+	    weir_local(sk->stack, &local->ip, local->family, *iface) == WEIR_NOT_LOCAL)
+		return -EADDRNOTAVAIL;
+	return weir_sock_names(sk)->lport != 0 ? -EINVAL : 0;
 }
 
 int

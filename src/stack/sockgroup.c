@@ -20,6 +20,7 @@
 #include "mcast.h"
 #include "sock.h"
 #include "sock_priv.h"
+#include "sockgroup.h"
 
 static bool
 same_ip(const union weir_ip *a, const union weir_ip *b)
@@ -224,6 +225,31 @@ weir_sock_leave_all(struct weir_socket *sk)
 		publish(sk, NULL);
 }
 
+/* Which member of m is on the port. NOBODY: none. */
+static uint32_t
+find_on(const struct weir_members *m, unsigned int port)
+{
+	for (unsigned int i = 0; m != NULL && i < m->n; i++)
+		if (m->member[i].port == port)
+			return i;
+	return NOBODY;
+}
+
+void
+weir_sock_port_gone(struct weir_stack *stack, unsigned int port)
+{
+	for (uint32_t id = 0; id < stack->conf.max_sockets; id++) {
+		struct weir_socket *sk =
+			atomic_load_explicit(&stack->socks[id], memory_order_relaxed);
+		uint32_t at;
+
+		/* Without memory for a shorter list it is left with none. */
+		while (sk != NULL && (at = find_on(members_of(sk), port)) != NOBODY)
+			if (apply(sk, at, NULL) != 0)
+				weir_sock_leave_all(sk);
+	}
+}
+
 /* ---- rules ---- */
 
 static unsigned int
@@ -244,9 +270,8 @@ port_by_route(struct weir_socket *sk, const struct weir_addr *group)
 	uint32_t n;
 
 	if (group->family == WEIR_IPV6 && group->scope != 0)
-		return group->scope <= WEIR_ALL_PORTS && sk->stack->ports[group->scope - 1] != NULL
-			       ? (int)group->scope - 1
-			       : -ENODEV;
+		return weir_port_at(sk->stack, group->scope - 1) != NULL ? (int)group->scope - 1
+									 : -ENODEV;
 	r = weir_fib_lookup(sk->stack, &group->ip, group->family, NULL, -1);
 	if (r != NULL && r->n_hops > 0)
 		return r->hop[0].port->index;
@@ -262,9 +287,7 @@ group_port(struct weir_socket *sk, const struct weir_addr *group, int port)
 {
 	if (port == -1)
 		return port_by_route(sk, group);
-	if (port < 0 || port > WEIR_PORT_LOOPBACK || sk->stack->ports[port] == NULL)
-		return -ENODEV;
-	return port;
+	return port >= 0 && weir_port_at(sk->stack, (unsigned int)port) != NULL ? port : -ENODEV;
 }
 
 /* May sk have anything to do with such a group? */

@@ -654,6 +654,11 @@ weir_worker_attach(struct weir_stack *stack, unsigned int index, struct weir_lco
 	if (!atomic_load(&stack->running))
 		return -ENETDOWN;
 	ret = attach(stack, stack->lcores[index]);
+	if (ret == -EBUSY) { /* control stands in for a worker that has no thread: ctl_port.c */
+		weir_ctl_lock(stack);
+		weir_ctl_unlock(stack);
+		ret = attach(stack, stack->lcores[index]);
+	}
 	if (ret == 0)
 		*out = stack->lcores[index];
 	return ret;
@@ -852,8 +857,9 @@ weir_port_info_get(struct weir_stack *stack, unsigned int port, struct weir_port
 	info->parent = p->parent;
 	info->vlan_offload = p->vlan_insert && p->vlan_strip;
 	memcpy(info->mac, p->parse.mac, sizeof(info->mac));
+	/* Of a running stack: when it has seen it, too, and routes lead there again. */
 	if (rte_eth_link_get_nowait(p->ethdev, &link) == 0)
-		info->link_up = link.link_status == RTE_ETH_LINK_UP;
+		info->link_up = link.link_status == RTE_ETH_LINK_UP && atomic_load(&p->link_up);
 	info->rx_csum_offload = p->rx_csum;
 	info->tx_csum_offload = p->tx_csum;
 	info->rss = p->rss;

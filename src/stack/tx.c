@@ -260,8 +260,11 @@ static void
 apply_pmtud(struct tx_train *t, uint8_t mode)
 {
 	/* Modes beyond DO know the port's MTU only. */
-	if (mode >= WEIR_PMTUD_PROBE)
-		t->mtu = t->e->port->mtu;
+	if (mode >= WEIR_PMTUD_PROBE) {
+		const uint16_t mtu6 = atomic_load_explicit(&t->e->port->mtu6, memory_order_relaxed);
+
+		t->mtu = t->v6 && mtu6 != 0 ? mtu6 : t->e->port->mtu;
+	}
 	t->may_frag = mode < WEIR_PMTUD_DO || mode == WEIR_PMTUD_OMIT;
 	t->df = mode == WEIR_PMTUD_DO || mode == WEIR_PMTUD_PROBE ||
 		(mode == WEIR_PMTUD_WANT && (t->e->flags & WEIR_RTC_MTU_LOCK) == 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Neighbour discovery messages for tests, byte by byte. Include after common/ut_stack.h. */
+/* Neighbour discovery messages for tests, byte by byte. */
 #ifndef UT_NDP_H
 #define UT_NDP_H
 
 #include <string.h>
 
-#include "common/ut_pkt.h"
+#include "common/ut_stack.h"
 
 /* A message in the making: body is all behind the first four bytes of the ICMPv6 header. */
 struct ut_nd {

@@ -11,6 +11,8 @@
 #include <weir/weir.h>
 
 #include "conf_key.h"
+#include "fib.h"
+#include "local.h"
 #include "ut_eal.h"
 
 static char file_path[64];
@@ -613,6 +615,80 @@ configuration_becomes_a_stack(void **state)
 	assert_int_equal(weir_stack_destroy(stack), 0);
 }
 
+static void
+all_that_ports_and_routes_can_have_arrives(void **state)
+{
+	struct weir_stack *stack;
+	struct weir_route like = {.family = WEIR_IPV6, .metric = 7};
+	const struct weir_route *r;
+	struct weir_addr a;
+	uint8_t mac[6];
+
+	(void)state;
+	stack = apply_text(
+		"[stack]\nname = all\nfrag_mem = 0\npmtu_min = 600\n"
+		"[port 0]\ndevice = net_null0\naddress = 10.0.0.1/24 fd00::1/64\n"
+		"dad = 0\ndad4 = 3\nlink_local = no\nrp_filter = strict\n"
+		"accept_ra = yes\naccept_redirects = yes\n"
+		"[port 1]\ndevice = net_null0\nvlan = 7\naddress = 10.7.0.1/24\n"
+		"[route 0]\nprefix = ::/0\nvia = fe80::9@1 fd00::9*3 fe80::a%0\n"
+		"metric = 7\nmtu = 1300\nsrc = fd00::1\n"
+		"[route 1]\nprefix = 198.18.0.0/15\ntype = blackhole\nfrom = 10.0.0.0/8\n"
+		"[route 2]\nprefix = 192.0.2.0/24\ntype = local\n"
+		"[neigh 0]\naddress = fd00::9\nmac = 02:00:00:00:00:09\n");
+	assert_int_equal(stack->conf.frag_mem, 0);
+	assert_int_equal(stack->conf.pmtu_min, 600);
+	assert_int_equal(stack->ports[0]->dad, 0);
+	assert_int_equal(stack->ports[0]->dad4, 3);
+	assert_true(stack->ports[0]->no_link_local);
+	assert_int_equal(stack->ports[0]->rp_filter, WEIR_RP_STRICT);
+	assert_true(stack->ports[0]->accept_ra && stack->ports[0]->accept_redirects);
+	assert_int_equal(stack->ports[1]->vlan, 7);
+	assert_int_equal(stack->ports[1]->parent, 0);
+	assert_int_equal(stack->ports[1]->dad, 1);
+	assert_false(stack->ports[1]->no_link_local || stack->ports[1]->accept_ra);
+
+	r = weir_fib_exact(stack, &like);
+	assert_non_null(r);
+	assert_int_equal(r->n_hops, 3);
+	assert_int_equal(r->hop[0].port->index, 1);
+	assert_int_equal(r->hop[1].port->index, 0);
+	assert_int_equal(r->hop[2].port->index, 0);
+	assert_in_range(r->hop[0].weight, 13000, 13200); /* 1, 3 and 1 of 5 */
+	assert_in_range(r->hop[1].weight, 52300, 52500);
+	assert_int_equal(r->hop[0].mtu, 1300);
+	assert_true(r->hop[0].has_src && r->hop[0].src.b[15] == 1);
+	like = (struct weir_route){.family = WEIR_IPV4, .bits = 15, .from_bits = 8};
+	like.prefix = weir_addr_v4(0xc6120000, 0).ip;
+	like.from = weir_addr_v4(0x0a000000, 0).ip;
+	r = weir_fib_exact(stack, &like);
+	assert_non_null(r);
+	assert_int_equal(r->kind, WEIR_ROUTE_BLACKHOLE);
+	static const char *const said[] = {
+		"address    10.0.0.1/24 on net_null0 tentative\n",
+		"address    10.7.0.1/24 on net_null0.7\n",
+		"route      198.18.0.0/15 blackhole from 10.0.0.0/8\n",
+		"route      192.0.2.0/24 local\n",
+		"route      10.7.0.0/24 connected\n",
+		"route      ::/0 metric 7\n  by       net_null0.7 via fe80::9 src fd00::1 mtu 1300 share 20%\n",
+	};
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	assert_non_null(f);
+	weir_routes_print(f, stack);
+	fclose(f);
+	for (size_t i = 0; i < UT_N(said); i++)
+		ut_check(strstr(text, said[i]) != NULL, "no \"%s\" in:\n%s", said[i], text);
+	free(text);
+	a = weir_addr_v4(0xc0000263, 0);
+	assert_int_equal(weir_local4(stack, a.ip.v4), WEIR_LOCAL_UNICAST);
+	assert_int_equal(weir_addr_parse("fd00::9", &a), 0);
+	assert_string_equal(weir_neigh_state(stack, 0, &a, mac), "permanent");
+	assert_int_equal(weir_stack_destroy(stack), 0);
+}
+
 struct bad_set_up {
 	const char *name, *text;
 	int rc;
@@ -624,6 +700,27 @@ static const struct bad_set_up bad_set_ups[] = {
 	{"port without device", "[port 0]\nmtu = 1500\n", -EINVAL,
 	 ":2: [port 0]: device: required"},
 	{"no such device", "[port 0]\ndevice = net_nix0\n", -ENODEV, ":2: "},
+	{"VLAN before its device", "[port 0]\ndevice = net_null0\nvlan = 7\n", -ENODEV,
+	 ":2: vlan: 7: device net_null0 has to be a port itself first"},
+	{"VLAN with queues of its own",
+	 "[port 0]\ndevice = net_null0\n[port 1]\ndevice = net_null0\nvlan = 7\nrx_queues = 1\n",
+	 -EINVAL, ":4: vlan: 7: queues, descriptors"},
+	{"route that goes nowhere, by a gateway",
+	 "[port 0]\ndevice = net_null0\naddress = 10.0.0.1/24\n"
+	 "[route 0]\nprefix = 172.16.0.0/12\ntype = prohibit\nvia = 10.0.0.2\n",
+	 -EINVAL, ":5: type: 172.16.0.0: only a unicast route has via"},
+	{"source that is not ours",
+	 "[port 0]\ndevice = net_null0\naddress = 10.0.0.1/24\n"
+	 "[route 0]\nprefix = 172.16.0.0/12\nvia = 10.0.0.2\nsrc = 10.0.0.3\n",
+	 -EINVAL, ":5: src: 10.0.0.3: is not an address of ours"},
+	{"link-local gateway without a port",
+	 "[port 0]\ndevice = net_null0\naddress = fd00::1/64\n[port 1]\ndevice = net_null1\n"
+	 "[route 0]\nprefix = ::/0\nvia = fe80::1\n",
+	 -EINVAL, ":8: via: fe80::1: on link of no port"},
+	{"MTU of a route beyond the port's",
+	 "[port 0]\ndevice = net_null0\naddress = 10.0.0.1/24\nmtu = 1400\n"
+	 "[route 0]\nprefix = 172.16.0.0/12\nvia = 10.0.0.2\nmtu = 1401\n",
+	 -EINVAL, ":6: mtu: 1401: is more than its port carries"},
 	{"device twice", "[port 0]\ndevice = net_null0\n[port 1]\ndevice = net_null0\n", 0, ":4: "},
 	{"route without prefix", "[port 0]\ndevice = net_null0\n[route 0]\nvia = 10.0.0.1\n",
 	 -EINVAL, ":4: [route 0]: prefix: required"},
@@ -719,6 +816,7 @@ main(void)
 		cmocka_unit_test(readme_holds_the_table_that_the_code_prints),
 		cmocka_unit_test(each_example_is_taken),
 		cmocka_unit_test(configuration_becomes_a_stack),
+		cmocka_unit_test(all_that_ports_and_routes_can_have_arrives),
 		cmocka_unit_test(set_up_that_cannot_be_leaves_nothing_behind),
 	};
 

@@ -489,6 +489,31 @@ several_hops_are_announced_to_the_caches(void **state)
 	fib_rig_down(s);
 }
 
+static void
+a_prefix_is_ours_until_its_last_local_route_goes(void **state)
+{
+	struct weir_stack *s = fib_rig_up();
+	union weir_ip ip = fib_rig_ip("203.0.113.9");
+	struct weir_nexthop hop;
+	struct weir_route r = fib_rig_route(s, "203.0.113.0/24", NULL, 0, &hop);
+
+	(void)state;
+	fib_rig_add(s, &r); /* an ordinary one beside */
+	r.metric = 1;
+	r.kind = WEIR_ROUTE_LOCAL;
+	r.n_hops = 0;
+	for (r.metric = 1; r.metric <= 2; r.metric++)
+		fib_rig_add(s, &r);
+	for (r.metric = 1; r.metric <= 2; r.metric++) {
+		struct weir_fib_txn *txn = weir_fib_begin(s);
+
+		assert_int_equal(weir_fib_del(txn, &r), 0);
+		weir_fib_commit(txn);
+		assert_int_equal(weir_local4(s, ip.v4) == WEIR_LOCAL_UNICAST, r.metric == 1);
+	}
+	fib_rig_down(s);
+}
+
 /* ---- no memory ---- */
 
 /* Each change with each of its allocations refused: -ENOMEM and nothing is different, or it went without. */
@@ -711,6 +736,7 @@ main(void)
 		cmocka_unit_test(hops_are_shared_and_given_back),
 		cmocka_unit_test(the_generation_steps_over_zero),
 		cmocka_unit_test(several_hops_are_announced_to_the_caches),
+		cmocka_unit_test(a_prefix_is_ours_until_its_last_local_route_goes),
 		cmocka_unit_test(a_refused_allocation_changes_nothing),
 		cmocka_unit_test(a_transaction_that_cannot_begin_says_so),
 		cmocka_unit_test(no_reader_sees_a_hole_while_routes_change),

@@ -687,6 +687,56 @@ fragmentation_needed_is_learned(void **state)
 	assert_int_equal(known(s), 552);
 }
 
+/*
+ * 100,000 messages per second, forged to fit an unconnected socket (they have to guess its port only), each about
+ * another destination: the flow beside them goes on, and what it knows of its path stays.
+ */
+static void
+a_flood_of_forged_messages_does_not_disturb(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	const unsigned int n = 200000;
+	unsigned int sent = 0, came = 0;
+	struct weir_socket *sk;
+	uint64_t gen;
+
+	ut_stack_up(s, &cfg);
+	ut_stack_peer(s);
+	sk = ut_stack_socket(s, PORT);
+	rx_too_long(s, 1400, true, UT_PEER_PORT);
+	assert_int_equal(known(s), 1400);
+	gen = atomic_load(&s->stack->gen);
+	for (unsigned int i = 0; i < n; i++) {
+		struct ut_pkt quoted = ut_pkt_udp();
+		struct ut_pkt p;
+		uint8_t b[256];
+
+		quoted.ip_src = UT_OUR_IP;
+		quoted.ip_dst = UT_IP(10, 0, 0, 0) | (i * 2654435761u >> 8);
+		quoted.udp_sport = PORT;
+		(void)ut_pkt_bytes(&quoted, b, sizeof(b));
+		p = ut_pkt_icmp_error(3, 4, b + 14, 28);
+		p.icmp_seq = (uint16_t)(600 + i % 700);
+		ut_clock_advance(10000);
+		ut_stack_rx(s, 0, &p);
+		if (i % 100 != 0)
+			continue;
+		assert_int_equal(weir_send(s->w[0], sk, "x", 1, peer()), 1);
+		sent++;
+		ut_stack_poll(s);
+		came += testport_discard(s->ethdev[0]);
+	}
+	gen = atomic_load(&s->stack->gen) - gen;
+	print_message("flood: %u messages in 2 s, %" PRIu64
+		      " generations, %u of %u datagrams sent\n",
+		      n, gen, came, sent);
+	assert_int_equal(came, sent);
+	assert_in_range(gen, 100, 310);
+	assert_int_equal(known(s), 1400);
+	assert_int_equal(weir_socket_error(sk), 0);
+}
+
 /* ---- redirects ---- */
 
 struct redirect {
@@ -717,6 +767,7 @@ redirects_are_taken_from_the_gateway_only(void **state)
 	static const struct redirect row[] = {
 		{"by another host", UT_IP(10, 0, 0, 77), UT_IP(10, 0, 0, 8), 1, false, false},
 		{"to elsewhere", UT_IP(10, 0, 0, 7), UT_IP(10, 9, 0, 8), 1, false, false},
+		{"to behind a gateway", UT_IP(10, 0, 0, 7), UT_IP(192, 0, 2, 9), 1, false, false},
 		{"to another link", UT_IP(10, 0, 0, 7), UT_IP(10, 0, 1, 8), 1, false, false},
 		{"to ourselves", UT_IP(10, 0, 0, 7), UT_OUR_IP, 1, false, false},
 		{"to a broadcast address", UT_IP(10, 0, 0, 7), UT_IP(10, 0, 0, 255), 1, false,
@@ -807,6 +858,7 @@ main(void)
 		UT_STACK_TEST(an_unconnected_socket_hears_nothing),
 		UT_STACK_TEST(forged_quotes_have_no_effect),
 		UT_STACK_TEST(fragmentation_needed_is_learned),
+		UT_STACK_TEST(a_flood_of_forged_messages_does_not_disturb),
 		UT_STACK_TEST(redirects_are_taken_from_the_gateway_only),
 		UT_STACK_TEST(an_error_reaches_the_socket_from_any_worker),
 	};

@@ -147,6 +147,46 @@ a_full_hold_queue_drops_the_oldest(void **state)
 	}
 }
 
+/* The fragments of a datagram are held, and dropped, together; they count as one. */
+static void
+fragments_are_held_as_one(void **state)
+{
+	struct ut_stack *s = *state;
+	struct weir_addr to = weir_addr_v4(PEER, UT_PEER_PORT);
+	static uint8_t big[3000];
+
+	for (unsigned int n = 2; n <= 3; n++) {
+		struct ut_stack_cfg cfg = ut_stack_cfg();
+		struct weir_socket *sk;
+
+		cfg.stack.hold = 2;
+		ut_stack_up(s, &cfg);
+		sk = ut_stack_socket(s, 9000);
+		assert_int_equal(weir_socket_set(sk, WEIR_OPT_MTU_DISCOVER, WEIR_PMTUD_DONT), 0);
+		for (uint8_t i = 0; i < n;
+		     i++) { /* two of 3 frames and one of 1, or the other way */
+			const size_t len = i % 2 == 0 ? sizeof(big) : 1;
+
+			memset(big, 'a' + i, sizeof(big));
+			assert_int_equal(weir_send(s->w[0], sk, big, len, &to), len);
+		}
+		ut_stack_only_drop(s, WEIR_DROP_HOLD_FULL, n == 3 ? 3 : 0, "a whole datagram");
+		ut_stack_poll(s);
+		take_ask(s, PEER, UT_BROADCAST_MAC);
+		ut_stack_arp_reply(s, 0, PEER, MAC_A);
+		for (uint8_t i = (uint8_t)(n - 2); i < n; i++) {
+			for (unsigned int k = 0; k < (i % 2 == 0 ? 3 : 1); k++) {
+				ut_stack_must_take(s, 0, &f);
+				ut_check_bytes(f.b, MAC_A, 6, "destination MAC");
+				assert_int_equal((ut_get16(f.b + 20) & 0x1fff) * 8, k * 1480);
+				assert_int_equal(f.b[f.len - 1], 'a' + i);
+			}
+		}
+		nothing_sent(s, "after the held ones");
+		ut_stack_down(s);
+	}
+}
+
 static void
 with_too_many_neighbours_waiting_the_oldest_gives_way(void **state)
 {
@@ -676,6 +716,66 @@ the_longest_unused_goes_first(void **state)
 	ut_check(count(s, WEIR_NEIGH_PROVEN) >= 12, "%u remembered", count(s, WEIR_NEIGH_PROVEN));
 }
 
+/* Have n neighbours after PEER answer, one after the other. */
+static void
+prove(struct ut_stack *s, struct weir_socket *sk, uint8_t first, uint8_t n)
+{
+	for (uint8_t i = first; i < first + n; i++) {
+		assert_int_equal(send_byte(s->w[0], sk, PEER + i, i), 1);
+		ut_stack_poll(s);
+		take_ask(s, PEER + i, UT_BROADCAST_MAC);
+		ut_stack_arp_reply(s, 0, PEER + i, MAC_B);
+		take_byte(s, i, MAC_B);
+		ut_stack_pass(s, 100 * MS, 100 * MS);
+	}
+}
+
+/* A table that is all but full of real neighbours: strangers get what is left, and push out each other. */
+static void
+strangers_push_out_strangers(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk;
+
+	cfg.stack.max_neigh = 32;
+	sk = reachable_peer(s, &cfg);
+	prove(s, sk, 1, 25);
+	assert_int_equal(count(s, WEIR_NEIGH_PROVEN), 26);
+	ut_stack_pass(s, 50 * SEC, 500 * MS); /* all stale: nothing but their class protects them */
+	for (uint32_t i = 0; i < 200; i++) {
+		struct ut_pkt p = ut_pkt_arp_request();
+
+		p.arp_spa = UT_IP(10, 0, 0, 50 + i);
+		ut_stack_rx(s, 0, &p);
+		testport_discard(s->ethdev[0]);
+		assert_int_equal(count(s, WEIR_NEIGH_PROVEN), 26);
+	}
+	assert_true(count(s, WEIR_NEIGH_HEARD) >= 2);
+	must_be(s, PEER, "stale", MAC_A);
+}
+
+/* To be used counts as much as to answer. */
+static void
+who_is_used_is_not_the_longest_unused(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_socket *sk;
+
+	cfg.stack.max_neigh = 32;
+	sk = reachable_peer(s, &cfg);
+	prove(s, sk, 1, 20);
+	ut_stack_pass(s, 50 * SEC, 500 * MS);
+	assert_int_equal(send_byte(s->w[0], sk, PEER, 0), 1); /* first to answer, last to be used */
+	ut_stack_poll(s);
+	take_byte(s, 0, MAC_A);
+	must_be(s, PEER, "delay", MAC_A);
+	prove(s, sk, 50, 20);
+	must_be(s, PEER + 1, "none", NULL);
+	must_be(s, PEER, "delay", MAC_A);
+}
+
 /*
  * Floods of a minute at 100,000 a second: ARP requests of strangers, and datagrams of ours to hosts that are
  * not there. The table keeps its size, the flow of one who is there goes on: each of its datagrams leaves at
@@ -1044,6 +1144,7 @@ main(void)
 	const struct CMUnitTest cases[] = {
 		UT_STACK_TEST(the_first_datagrams_are_held_and_released_in_order),
 		UT_STACK_TEST(a_full_hold_queue_drops_the_oldest),
+		UT_STACK_TEST(fragments_are_held_as_one),
 		UT_STACK_TEST(with_too_many_neighbours_waiting_the_oldest_gives_way),
 		UT_STACK_TEST(asking_is_repeated_then_given_up),
 		UT_STACK_TEST(removing_an_entry_drops_what_waits_for_it),
@@ -1059,6 +1160,8 @@ main(void)
 		UT_STACK_TEST(those_who_never_answer_fill_less_than_half),
 		UT_STACK_TEST(one_burst_to_many_is_refused_in_part),
 		UT_STACK_TEST(the_longest_unused_goes_first),
+		UT_STACK_TEST(strangers_push_out_strangers),
+		UT_STACK_TEST(who_is_used_is_not_the_longest_unused),
 		UT_STACK_TEST(a_flood_does_not_touch_who_is_there),
 		UT_STACK_TEST(strangers_cannot_fill_the_table),
 		UT_STACK_TEST(a_request_for_us_is_answered_and_learned),

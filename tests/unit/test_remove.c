@@ -13,6 +13,7 @@
 #include <rte_lcore.h>
 
 #include "common/ut_clock.h"
+#include "common/ut_fail.h"
 #include "control_state.h"
 #include "fib.h"
 #include "neigh.h"
@@ -111,6 +112,30 @@ what_is_on_its_way_is_dropped_and_counted(void **state)
 		testport_discard(s->ethdev[1]);
 		ut_stack_down(s);
 	}
+}
+
+/* Sockets forget what they had joined there; closing them later finds nothing amiss. */
+static void
+memberships_go_with_the_port(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_addr group = weir_addr_v4(UT_IP(239, 1, 1, 1), 0);
+
+	cfg.n_ports = 2;
+	ut_stack_up(s, &cfg);
+	ut_stack_socket(s, PORT);
+	assert_int_equal(weir_socket_join(s->sk[0], &group, NULL, 0), 0);
+	assert_int_equal(weir_socket_join(s->sk[0], &group, NULL, 1), 0);
+	ut_stack_poll(s);
+	assert_int_equal(weir_port_remove(s->stack, 1, NULL), 0);
+	assert_int_equal(weir_socket_leave(s->sk[0], &group, NULL, 1), -EADDRNOTAVAIL);
+	assert_int_equal(weir_socket_leave(s->sk[0], &group, NULL, 0), 0);
+	assert_int_equal(weir_socket_join(s->sk[0], &group, NULL, 0), 0);
+	ut_stack_close(s, s->sk[0]);
+	ut_stack_pass(s, 200 * WEIR_NS_PER_MS, 50 * WEIR_NS_PER_MS);
+	testport_discard(s->ethdev[0]);
+	testport_discard(s->ethdev[1]);
 }
 
 /* A hop goes, the route stays; what has no other goes. */
@@ -425,6 +450,58 @@ a_port_comes_back_while_the_stack_runs(void **state)
 	}
 }
 
+struct coming {
+	struct ut_stack *s;
+	struct weir_port_conf port;
+};
+
+static void
+gone_again(void *arg)
+{
+	struct coming *x = arg;
+
+	if (x->s->stack->ports[1] != NULL)
+		assert_int_equal(weir_port_remove(x->s->stack, 1, NULL), 0);
+	ut_stack_pass(x->s, 500 * WEIR_NS_PER_MS, 50 * WEIR_NS_PER_MS);
+	testport_discard(x->s->ethdev[0]);
+	testport_discard(x->s->ethdev[1]);
+}
+
+static void
+a_port_without_memory_does_not_come(void **state)
+{
+	struct coming x = {.s = *state};
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	unsigned int k = 0;
+	bool hit;
+
+	cfg.n_ports = 2;
+	cfg.stack.workers = 2;
+	cfg.port.accept_ra = true; /* so that it gets a link-local address */
+	cfg.port.no_link_local = false;
+	ut_stack_up(x.s, &cfg);
+	x.port = cfg.port;
+	x.port.device = x.s->device[1];
+	assert_int_equal(weir_port_remove(x.s->stack, 1, NULL), 0);
+	gone_again(&x);
+	/* Not by ut_fail_all(): the device's own memory goes and comes with each start. */
+	do {
+		int ret;
+
+		ut_fail_at(++k);
+		ret = weir_port_add(x.s->stack, &x.port, NULL);
+		hit = ut_fail_stop();
+		ut_check(ret == (hit ? -ENOMEM : 1), "allocation %u: %d", k, ret);
+		if (hit) {
+			assert_null(x.s->stack->ports[1]);
+			assert_int_equal(x.s->stack->n_ports, 1);
+		}
+		gone_again(&x);
+		ut_stack_identity(x.s, "without memory");
+	} while (hit && k < 1000);
+	assert_true(k > 3);
+}
+
 /* ---- VLANs ---- */
 
 static void
@@ -483,11 +560,13 @@ main(void)
 {
 	const struct CMUnitTest cases[] = {
 		UT_STACK_TEST(what_is_on_its_way_is_dropped_and_counted),
+		UT_STACK_TEST(memberships_go_with_the_port),
 		UT_STACK_TEST(routes_with_other_hops_stay),
 		UT_STACK_TEST(a_port_goes_under_traffic_and_the_other_loses_nothing),
 		UT_STACK_TEST(workers_without_a_thread_are_stood_in_for),
 		UT_STACK_TEST(a_stuck_worker_is_reported_and_the_call_repeated),
 		UT_STACK_TEST(a_port_comes_back_while_the_stack_runs),
+		UT_STACK_TEST(a_port_without_memory_does_not_come),
 		UT_STACK_TEST(vlans_share_the_device_and_go_first),
 	};
 

@@ -1954,6 +1954,39 @@ ipv6_groups_are_delivered_to_their_members(void **state)
 	ut_stack_only_drop(s, WEIR_DROP_IP_MCAST, 1, "left");
 }
 
+/* What one burst brings for one socket is read in the order in which it came, to a group or not. */
+static void
+a_burst_to_groups_and_others_keeps_its_order(void **state)
+{
+	static const uint8_t group[16] = {0xff, 0x05, [14] = 1, 2};
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	struct weir_addr addr = ut_addr6(group, 0);
+	struct rte_mbuf *m[8];
+	uint8_t buf[64];
+
+	cfg.ip6 = true;
+	ut_stack_up(s, &cfg);
+	ut_stack_socket6(s, PORT);
+	assert_int_equal(weir_socket_join(s->sk[0], &addr, NULL, 0), 0);
+	for (uint8_t i = 0; i < UT_N(m); i++) {
+		struct ut_pkt p = i % 3 == 2 ? ut_pkt_udp() : ut_pkt_udp6();
+
+		p.payload = &i;
+		p.payload_len = 1;
+		if (i % 3 == 1) {
+			memcpy(p.ip6_dst, group, 16);
+			memcpy(p.eth_dst, "\x33\x33\0\0\1\2", 6);
+		}
+		m[i] = ut_pkt_mbuf(&p, s->pool);
+	}
+	weir_input(s->w[0], 0, m, UT_N(m));
+	for (unsigned int i = 0; i < UT_N(m); i++) {
+		must_read(s, s->sk[0], buf, sizeof(buf), "burst");
+		assert_int_equal(buf[0], i);
+	}
+}
+
 /* A pool without a free buffer: headers that are cut in the middle cannot be joined. */
 static void
 a_chained_header_without_a_buffer_is_counted(void **state)
@@ -2006,6 +2039,7 @@ main(void)
 		UT_STACK_TEST(senders_of_refused_frames_are_told_why),
 		UT_STACK_TEST(link_local_addresses_are_those_of_their_port),
 		UT_STACK_TEST(ipv6_groups_are_delivered_to_their_members),
+		UT_STACK_TEST(a_burst_to_groups_and_others_keeps_its_order),
 	};
 
 	return UT_RUN(cases, NULL, NULL);

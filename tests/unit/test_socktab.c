@@ -52,23 +52,37 @@ linear_exact(const struct entry *e, size_t n, const struct weir_key *k)
 	return NULL;
 }
 
+/* IPv4 sockets before IPv6 ones that take IPv4. */
+static struct weir_socket *
+linear_kind(const struct entry *e, size_t n, const struct weir_key *key)
+{
+	struct weir_key k = *key;
+	struct weir_socket *sk = linear_exact(e, n, &k);
+
+	if (sk != NULL || k.family != WEIR_IPV4)
+		return sk;
+	k.family |= WEIR_KEY_DUAL;
+	return linear_exact(e, n, &k);
+}
+
 static struct weir_socket *
 linear(const struct entry *e, size_t n, const struct weir_key *key)
 {
 	struct weir_key k = *key;
-	struct weir_socket *sk = linear_exact(e, n, &k);
+	struct weir_socket *sk = linear_kind(e, n, &k);
 
 	if (sk != NULL)
 		return sk;
 	memset(&k.peer, 0, sizeof(k.peer));
 	k.pport = 0;
-	sk = linear_exact(e, n, &k);
+	sk = linear_kind(e, n, &k);
 	if (sk != NULL)
 		return sk;
 	memset(&k.local, 0, sizeof(k.local));
-	return linear_exact(e, n, &k);
+	return linear_kind(e, n, &k);
 }
 
+/* Of either family; of those that are inserted, some of the IPv4 ones are an IPv6 socket's. */
 static struct weir_key
 random_key(struct ut_rng *rng, bool received, uint32_t spread)
 {
@@ -76,16 +90,27 @@ random_key(struct ut_rng *rng, bool received, uint32_t spread)
 	uint16_t lport = (uint16_t)(1 + ut_rand_below(rng, spread));
 	uint32_t peer = UT_IP(10, 0, 0, 100 + ut_rand_below(rng, 3));
 	uint16_t pport = (uint16_t)(1 + ut_rand_below(rng, 3));
+	struct weir_key k = key4(local, lport, peer, pport);
+	uint32_t family = ut_rand_below(rng, 3);
 
-	if (!received) {
-		switch (ut_rand_below(rng, 3)) {
-		case 0:
-			return key4(0, lport, 0, 0);
-		case 1:
-			return key4(local, lport, 0, 0);
-		}
+	if (family == 0) {
+		k.family = WEIR_IPV6;
+		k.local.b[15] = 1;
+		k.peer.b[15] = 2;
 	}
-	return key4(local, lport, peer, pport);
+	if (received)
+		return k;
+	if (family == 1)
+		k.family |= WEIR_KEY_DUAL;
+	switch (ut_rand_below(rng, 3)) {
+	case 0:
+		memset(&k.local, 0, sizeof(k.local));
+		/* fall through */
+	case 1:
+		memset(&k.peer, 0, sizeof(k.peer));
+		k.pport = 0;
+	}
+	return k;
 }
 
 static void
@@ -102,7 +127,7 @@ random_use_agrees_with_a_list(void **state)
 	ut_stack_up(s, &cfg);
 	weir_ctl_lock(s->stack);
 	for (size_t sp = 0; sp < UT_N(spreads); sp++) {
-		const size_t most = spreads[sp] * 8 < UNIVERSE ? spreads[sp] * 8 : UNIVERSE;
+		const size_t most = spreads[sp] * 16 < UNIVERSE ? spreads[sp] * 16 : UNIVERSE;
 		size_t n = 0;
 
 		for (unsigned int step = 0; step < 6000; step++) {
@@ -487,23 +512,21 @@ reader_ready(void *arg)
 	return atomic_load(&((struct reader *)arg)->ready);
 }
 
+/* dual: by its IPv4 entry, of the two that an IPv6 socket has. */
 static void
-a_socket_that_changes_its_name_is_always_found(void **state)
+changes_its_name(struct ut_stack *s, bool dual)
 {
-	struct ut_stack *s = *state;
 	struct ut_stack_cfg cfg = ut_stack_cfg();
 	struct weir_addr peer = weir_addr_v4(UT_PEER_IP, 7);
 	struct timespec start, now;
 	struct reader r = {.s = s};
-	struct weir_addr local = weir_addr_v4(0, 100);
 	struct weir_socket *crowd[20];
 	unsigned int n = 0;
 
 	cfg.no_attach = true;
 	cfg.real_clock = true;
 	ut_stack_up(s, &cfg);
-	r.want = ut_stack_socket(s, 0);
-	assert_int_equal(weir_socket_bind(r.want, &local), 0);
+	r.want = dual ? ut_stack_socket6(s, 100) : ut_stack_socket(s, 100);
 	r.key = key4(UT_OUR_IP, 100, UT_PEER_IP, 7);
 	assert_int_equal(rte_eal_remote_launch(reader, &r, 1), 0);
 	ut_wait_for(reader_ready, &r, "the reader");
@@ -536,6 +559,18 @@ a_socket_that_changes_its_name_is_always_found(void **state)
 	ut_check(r.missed == 0, "%" PRIu64 " lookups found nothing", atomic_load(&r.missed));
 	ut_check(r.strange == 0, "%" PRIu64 " lookups found another", atomic_load(&r.strange));
 	assert_true(r.found > 0);
+}
+
+static void
+a_socket_that_changes_its_name_is_always_found(void **state)
+{
+	changes_its_name(*state, false);
+}
+
+static void
+so_is_one_of_both_families(void **state)
+{
+	changes_its_name(*state, true);
 }
 
 /* An address that was chosen survives what a port that was not chosen does not. */
@@ -598,6 +633,7 @@ main(void)
 		UT_STACK_TEST(names_are_refused_as_documented),
 		UT_STACK_TEST(the_number_of_sockets_is_limited),
 		UT_STACK_TEST(a_socket_that_changes_its_name_is_always_found),
+		UT_STACK_TEST(so_is_one_of_both_families),
 		UT_STACK_TEST(disconnect_keeps_what_the_caller_chose),
 		UT_STACK_TEST(open_waits_for_the_ids_of_closed_sockets),
 	};

@@ -478,6 +478,7 @@ the_source_is_that_of_rfc_6724(void **state)
 		/* 6: unique local addresses among themselves */
 		{"fd00:1::9", {{"2001:db8::1/64", 0}, {"fd00:2::1/64", 0}}, "fd00:2::1"},
 		{"2001:db8::9", {{"fd00:2::1/64", 0}, {"2001:4::1/64", 0}}, "2001:4::1"},
+		{"2001:db8::9", {{"2001:0:1::1/64", 0}, {"2600::1/64", 0}}, "2600::1"},
 		/* 8: no further than the prefix of the source; of equals the first */
 		{"2001:db8:1::1:9",
 		 {{"2001:db8:1::2:1/64", 0}, {"2001:db8:1::1:1/64", 0}},

@@ -59,6 +59,7 @@ open_socket(void)
 	conf.rcvbuf = (unsigned int)sink.rcvbuf_bytes;
 	if (local.family == WEIR_UNSPEC)
 		local = weir_addr_v4(0, 0);
+	conf.family = local.family;
 	local.port = __builtin_bswap16((uint16_t)sink.port);
 	weir_addr_format(&local, text, sizeof(text));
 	rc = weir_socket_open(sink.app.stack, &conf, &sink.sk);

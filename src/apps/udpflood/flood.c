@@ -170,6 +170,10 @@ judge(struct flood *f, struct flood_part *part, int err)
 				       "of the port (--mtu) and its buffers",
 				       f->payload_len);
 	case -ENETUNREACH:
+		if (!app_link_up(&f->app)) { /* link_lost() tells how long to bear it */
+			part->n_full++;
+			return APP_GO;
+		}
 		return app_error(&f->app, "no route to %s: see --addr, --gateway, --route", to);
 	case -EHOSTUNREACH:
 		return app_error(&f->app, "no answer from the neighbour on the way to %s", to);

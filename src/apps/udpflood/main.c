@@ -113,6 +113,7 @@ open_socket(struct flood_socket *fs, unsigned int i)
 
 	weir_socket_conf_init(&conf);
 	conf.broadcast = true;
+	conf.family = flood.dest.family;
 	rc = weir_socket_open(flood.app.stack, &conf, &fs->sk);
 	if (rc == -EMFILE)
 		return app_usage_error(&flood.app,

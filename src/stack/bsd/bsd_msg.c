@@ -1224,11 +1224,21 @@ will_pass(const struct bsd_sock *s, struct weir_lcore *lc, ssize_t ret)
 	return ret == -EAGAIN && names_of(s, lc).bound;
 }
 
+/* A thread that waits for room looks again after a while, at most ns; nobody tells it. -EINTR. */
+static int
+sleep_full(uint64_t ns)
+{
+	const struct timespec ts = {.tv_nsec = (long)RTE_MIN(ns, BSD_FULL_NS)};
+
+	return nanosleep(&ts, NULL) == 0 ? 0 : -EINTR;
+}
+
 static ssize_t
 send_wait(struct bsd_sock *s, struct weir_lcore *lc, const struct iovec *iov, unsigned int n_iov,
 	  const struct weir_addr *to, const struct weir_txctl *ctl, int flags, ssize_t ret)
 {
 	const uint64_t timeout = atomic_load_explicit(&s->sndtimeo, memory_order_relaxed);
+	const uint64_t spin = atomic_load_explicit(&s->spin_ns, memory_order_relaxed);
 	const uint64_t start = weir_clock_ns();
 
 	while (will_pass(s, lc, ret)) {
@@ -1238,7 +1248,12 @@ send_wait(struct bsd_sock *s, struct weir_lcore *lc, const struct iovec *iov, un
 		}
 		if (atomic_load_explicit(&s->sk->wait.closed, memory_order_relaxed))
 			return -EBADF;
-		weir_idle(lc, lc->kind == WEIR_LC_WORKER ? weir_turn(lc) : 0);
+		if (lc->kind == WEIR_LC_WORKER)
+			weir_idle(lc, weir_turn(lc));
+		else if (weir_clock_ns() - start < spin)
+			weir_idle(lc, 0);
+		else if (sleep_full(ns_left(start, timeout)) != 0)
+			return -EINTR;
 		ret = weir_send_iov(lc, s->sk, iov, n_iov, to, ctl);
 	}
 	return ret;

@@ -52,9 +52,7 @@ bsd_port_of(const struct bsd_sock *s, unsigned int ifindex)
 {
 	if (ifindex == 0)
 		return -1;
-	return ifindex <= WEIR_ALL_PORTS && s->sk->stack->ports[ifindex - 1] != NULL
-		       ? (int)ifindex - 1
-		       : -ENODEV;
+	return weir_port_at(s->sk->stack, ifindex - 1) != NULL ? (int)ifindex - 1 : -ENODEV;
 }
 
 /* ---- SOL_SOCKET: buffers, times, interface ---- */
@@ -122,11 +120,28 @@ bind_to_port(struct bsd_sock *s, int port)
 	return weir_socket_set(s->sk, WEIR_OPT_BIND_PORT, port);
 }
 
-/* Interface by the name of its device, or by its number as text. */
+/* The name of a port's device; of a VLAN's, with its number behind a dot. False: there is none such. */
+static bool
+name_of_port(const struct bsd_sock *s, int port, char *name, size_t size)
+{
+	struct weir_stack *stack = s->sk->stack;
+	const struct weir_port *p;
+
+	weir_ctl_lock(stack); /* keeps the port */
+	p = port >= 0 ? weir_port_at(stack, (unsigned int)port) : NULL;
+	if (p != NULL)
+		snprintf(name, size, "%s", port == WEIR_PORT_LOOPBACK ? LOOPBACK_NAME : p->device);
+	weir_ctl_unlock(stack);
+	return p != NULL && name[0] != '\0';
+}
+
+#define DEVICE_NAME sizeof(((struct weir_port *)NULL)->device)
+
+/* Interface by its name, or by its number as text. */
 static int
 set_device(struct bsd_sock *s, const void *value, socklen_t len)
 {
-	char name[sizeof(((struct weir_port *)NULL)->device)];
+	char name[DEVICE_NAME], is[DEVICE_NAME];
 	const size_t n = RTE_MIN((size_t)len, sizeof(name) - 1);
 
 	if (n > 0)
@@ -134,14 +149,13 @@ set_device(struct bsd_sock *s, const void *value, socklen_t len)
 	name[n] = '\0';
 	if (name[0] == '\0')
 		return bind_to_port(s, -1);
-	if (strcmp(name, LOOPBACK_NAME) == 0)
-		return bind_to_port(s, WEIR_PORT_LOOPBACK);
-	for (int i = 0; i < WEIR_MAX_PORTS; i++) {
+	for (int i = 0; i < WEIR_ALL_PORTS; i++) {
 		char number[12];
 
 		snprintf(number, sizeof(number), "%d", i);
-		if (port_exists(s, i) && (strcmp(s->sk->stack->ports[i]->device, name) == 0 ||
-					  strcmp(number, name) == 0))
+		if (name_of_port(s, i, is, sizeof(is)) &&
+		    (strcmp(is, name) == 0 ||
+		     (i != WEIR_PORT_LOOPBACK && strcmp(number, name) == 0)))
 			return bind_to_port(s, i);
 	}
 	return -ENODEV;
@@ -151,13 +165,9 @@ static int
 get_device(const struct bsd_sock *s, void *value, socklen_t *len)
 {
 	const int port = get_native(s, WEIR_OPT_BIND_PORT);
-	const char *name = "";
+	char name[DEVICE_NAME];
 
-	if (port == WEIR_PORT_LOOPBACK)
-		name = LOOPBACK_NAME;
-	else if (port_exists(s, port))
-		name = s->sk->stack->ports[port]->device;
-	if (name[0] == '\0') {
+	if (!name_of_port(s, port, name, sizeof(name))) {
 		*len = 0;
 		return 0;
 	}

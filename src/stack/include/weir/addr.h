@@ -110,7 +110,7 @@ weir_ip6_is_scoped(const union weir_ip *ip)
 static inline int
 weir_ip6_is_loopback(const union weir_ip *ip)
 {
-	static const uint8_t one[16] = {[15] = 1};
+	static const uint8_t one[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
 	return memcmp(ip->b, one, sizeof(one)) == 0;
 }

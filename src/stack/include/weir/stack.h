@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <weir/addr.h>
 #include <weir/api.h>
@@ -68,7 +69,8 @@ struct weir_stack_conf {
 	unsigned int arp_retries;  /* ARP requests before a neighbour counts as failed; 3 */
 	unsigned int arp_retry_ms; /* between them; 1000 */
 	unsigned int neigh_reachable_ms; /* age at which a neighbour becomes stale; 30000 */
-	unsigned int icmp_rate;          /* ICMP errors sent per second and lcore; 1000 */
+	/* ICMP errors sent per second and lcore; to one destination a thousandth of it, at least 1; 1000 */
+	unsigned int icmp_rate;
 	unsigned int tx_stall_ms;        /* how long a frame may wait for a full queue; 1000 */
 	/* Reassembly, per worker: buffers held in true-size bytes, in all and of one source. 0: off. */
 	unsigned int frag_mem;        /* 4194304 */
@@ -248,12 +250,16 @@ struct weir_port_info {
 	uint8_t mac[6];
 	bool link_up;
 	bool rx_csum_offload, tx_csum_offload, rss; /* in use, not merely offered */
-	uint16_t vlan;       /* VID, 0: the ethdev itself */
-	unsigned int parent; /* index of the port that has the ethdev; its own when it has it itself */
-	bool vlan_offload;   /* the device takes tags off and puts them in */
+	uint16_t vlan;                              /* VID, 0: the ethdev itself */
+	unsigned int
+		parent; /* index of the port that has the ethdev; its own when it has it itself */
+	bool vlan_offload; /* the device takes tags off and puts them in */
 };
 WEIR_API int weir_port_info_get(struct weir_stack *stack, unsigned int port,
 				struct weir_port_info *info);
+
+/** All addresses and routes in words, one per line and hop. Holds the control lock meanwhile. [any] */
+WEIR_API void weir_routes_print(FILE *f, struct weir_stack *stack);
 
 /* ---- threads ---- */
 
