@@ -108,7 +108,7 @@ device_up(struct rig *r)
 		return fail(r, "macaddr_get", ret, NULL);
 	memcpy(r->eth.dst, mac.addr_bytes, WIRE_ETH_ALEN);
 	memcpy(r->eth.src, "\x02\x00\x00\x00\x00\x02", WIRE_ETH_ALEN);
-	r->eth.type = WIRE_BE16(WIRE_ETH_IP4);
+	r->eth.type = r->conf->v6 ? WIRE_BE16(WIRE_ETH_IP6) : WIRE_BE16(WIRE_ETH_IP4);
 	for (unsigned int i = 0; i < sizeof(r->payload); i++)
 		r->payload[i] = (uint8_t)(i * 7 + 1);
 	frame.bytes = bytes;

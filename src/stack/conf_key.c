@@ -94,7 +94,8 @@ static const struct weir_conf_key keys[] = {
 			"an answer holds for half to one and a half of it (RFC 4861); routers may "
 			"advertise another"),
 	STACK_KEY(icmp_rate, 0, 1000000, .unit = "messages/s",
-		  .meaning = "ICMP messages that each thread may send; 0: none"),
+		  .meaning = "ICMP errors that each thread may send; to one destination a "
+			     "thousandth of it, at least 1; 0: none"),
 	STACK_KEY(tx_stall_ms, 1, 60000, .unit = "ms",
 		  .meaning = "how long a frame may wait for a full transmit queue"),
 	STACK_KEY(

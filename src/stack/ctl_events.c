@@ -419,7 +419,8 @@ link_changed(struct weir_stack *stack, const struct weir_port *of, bool up)
 		if (port == NULL || port->parent != of->index)
 			continue;
 		atomic_store(&port->link_up, up);
-		port->announced &= up;
+		if (!up)
+			atomic_store(&port->announced, false);
 	}
 	weir_fib_touch(stack);
 }
@@ -433,8 +434,8 @@ announce(struct weir_stack *stack, const struct weir_port *of)
 
 		if (port == NULL || port->parent != of->index || port->announced)
 			continue;
-		port->announced = true;
 		weir_dad_port_up(stack, port);
+		atomic_store(&port->announced, true);
 	}
 }
 

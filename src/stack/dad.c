@@ -256,8 +256,8 @@ claim_tick(struct weir_lcore *lc, struct weir_dad *d, struct claim *c, struct du
 	const bool v6 = c->addr.family == WEIR_IPV6;
 	uint64_t nonce;
 
-	/* Nobody hears us, so nobody's silence says anything. */
-	if (port == NULL || !atomic_load_explicit(&port->link_up, memory_order_relaxed))
+	/* Before the link is seen up nobody hears us, and nobody's silence says anything. */
+	if (port == NULL || !atomic_load_explicit(&port->announced, memory_order_relaxed))
 		return;
 	if (c->state == CLAIM_NEW) {
 		c->due_ns = lc->now_ns + below(d, PROBE_WAIT_NS);

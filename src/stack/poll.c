@@ -246,11 +246,11 @@ house_keeping(struct weir_lcore *lc)
 	/* Whoever sees it due first takes the tick; hot-ok: once per tick */
 	if (lc->now_ns >= due && atomic_compare_exchange_strong(&stack->tick_ns, &due,
 								lc->now_ns + WEIR_NEIGH_TICK_NS)) {
+		weir_ctl_tick(stack, lc->now_ns); /* first: the others ask whether links are up */
 		weir_neigh_tick(lc);
 		weir_ndp_tick(lc);
 		weir_mcast_tick(lc);
 		weir_pmtu_tick(stack, lc->now_ns);
-		weir_ctl_tick(stack, lc->now_ns);
 		weir_hint(stack, lc->now_ns);
 	}
 }

@@ -516,6 +516,38 @@ an_unconnected_socket_hears_only_when_it_asks(void **state)
 	}
 }
 
+/* A closed port of our own host, by all of its names; nobody limits the rate here. */
+static void
+own_ports_that_are_closed_refuse(void **state)
+{
+	static const uint8_t loopback[16] = {[15] = 1};
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = cfg6();
+	struct weir_socket *sk;
+
+	ut_stack_up(s, &cfg);
+	sk = ut_stack_socket6(s, 0);
+	for (int how = 0; how < 4; how++) {
+		const struct weir_addr to =
+			how == 0   ? ut_addr6(loopback, PORT + 7)
+			: how == 1 ? ut_addr6(UT_OUR_IP6, PORT + 7)
+			: how == 2 ? weir_addr_v4(UT_OUR_IP,
+						  PORT + 7) /* of a socket of both families */
+				   : weir_addr_v4(UT_IP(127, 0, 0, 1), PORT + 7);
+
+		if (how == 2) {
+			ut_stack_close(s, sk);
+			sk = ut_stack_socket6(s, 0);
+		}
+		assert_int_equal(weir_socket_connect(sk, &to), 0);
+		for (int i = 0; i < 20; i++) {
+			assert_int_equal(weir_send(s->w[0], sk, "x", 1, NULL), 1);
+			ut_stack_poll(s);
+			ut_check(weir_socket_error(sk) == -ECONNREFUSED, "way %d, time %d", how, i);
+		}
+	}
+}
+
 static void
 forged_quotes_have_no_effect(void **state)
 {
@@ -646,6 +678,7 @@ main(void)
 		UT_STACK_TEST(each_destination_has_its_share),
 		UT_STACK_TEST(hard_errors_reach_a_connected_socket_once),
 		UT_STACK_TEST(an_unconnected_socket_hears_only_when_it_asks),
+		UT_STACK_TEST(own_ports_that_are_closed_refuse),
 		UT_STACK_TEST(forged_quotes_have_no_effect),
 		UT_STACK_TEST(packet_too_big_is_learned),
 	};

@@ -71,7 +71,7 @@ struct weir_stack_conf {
 	unsigned int neigh_reachable_ms; /* age at which a neighbour becomes stale; 30000 */
 	/* ICMP errors sent per second and lcore; to one destination a thousandth of it, at least 1; 1000 */
 	unsigned int icmp_rate;
-	unsigned int tx_stall_ms;        /* how long a frame may wait for a full queue; 1000 */
+	unsigned int tx_stall_ms; /* how long a frame may wait for a full queue; 1000 */
 	/* Reassembly, per worker: buffers held in true-size bytes, in all and of one source. 0: off. */
 	unsigned int frag_mem;        /* 4194304 */
 	unsigned int frag_source_mem; /* 1048576 */
