@@ -171,6 +171,7 @@ rig_up(struct rig *r, const struct rig_conf *conf, const struct bench_opts *opts
 	port.tx_desc = opts->inflight;
 	port.dad = 0;
 	port.no_link_local = true;
+	port.no_announce = true; /* its buffer would come back as a frame of the feed */
 	ret = weir_stack_create(&stack, &r->stack, &err);
 	if (ret != 0)
 		return fail(r, "create", ret, &err);

@@ -153,6 +153,9 @@ static const struct weir_conf_key keys[] = {
 		 .meaning = "sent before an IPv4 address is ours (RFC 5227); 0: it is at once"),
 	PORT_CHOICE("link_local", no_link_local, yes_no,
 		    .meaning = "make an fe80:: address of the MAC with the first IPv6 address"),
+	PORT_CHOICE("announce", no_announce, yes_no,
+		    .meaning =
+			    "tell the link of own addresses when it comes up (gratuitous ARP, NA)"),
 	PORT_CHOICE("accept_ra", accept_ra, no_yes,
 		    .meaning =
 			    "take prefixes, routers, MTU and hop limit from router advertisements"),

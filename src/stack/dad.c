@@ -179,6 +179,13 @@ grow(struct weir_dad *d)
 	return 0;
 }
 
+/* What an address is told by once it is ours. */
+static enum claim_state
+once_ours(const struct weir_port *port)
+{
+	return port->no_announce ? CLAIM_QUIET : CLAIM_ANNOUNCE;
+}
+
 int
 weir_dad_start(struct weir_stack *stack, const struct weir_port *port, const struct weir_addr *addr)
 {
@@ -195,7 +202,7 @@ weir_dad_start(struct weir_stack *stack, const struct weir_port *port, const str
 	c = &d->claim[d->n++];
 	*c = (struct claim){.addr = *addr, .port = port->index, .probed = probes > 0};
 	c->left = probes > 0 ? probes : 1;
-	enter(d, c, probes > 0 ? CLAIM_NEW : CLAIM_ANNOUNCE);
+	enter(d, c, probes > 0 ? CLAIM_NEW : once_ours(port));
 	dad_unlock(d);
 	return 0;
 }
@@ -233,7 +240,7 @@ weir_dad_port_up(struct weir_stack *stack, const struct weir_port *port)
 		} else if (c->state == CLAIM_QUIET || c->state == CLAIM_ANNOUNCE) {
 			c->left = 1;
 			c->due_ns = 0;
-			enter(d, c, CLAIM_ANNOUNCE);
+			enter(d, c, once_ours(port));
 		}
 	}
 	dad_unlock(d);
@@ -295,6 +302,7 @@ claim_tick(struct weir_lcore *lc, struct weir_dad *d, struct claim *c, struct du
 static void
 told(struct weir_lcore *lc, struct weir_dad *d, const struct claim *was)
 {
+	const struct weir_port *port = weir_port_at(lc->stack, was->port);
 	struct claim *c;
 
 	dad_lock(d);
@@ -305,7 +313,7 @@ told(struct weir_lcore *lc, struct weir_dad *d, const struct claim *was)
 		} else {
 			c->left = c->addr.family == WEIR_IPV6 ? 1 : ANNOUNCE4_NUM;
 			c->due_ns = lc->now_ns;
-			enter(d, c, CLAIM_ANNOUNCE);
+			enter(d, c, port != NULL ? once_ours(port) : CLAIM_QUIET);
 		}
 	}
 	dad_unlock(d);

@@ -102,6 +102,7 @@ struct weir_port {
 	_Atomic uint8_t cur_hop_limit; /* RFC 4861 6.3.2: what routers advertise; 0: nothing */
 	uint8_t dad, dad4;             /* probes before an IPv6, an IPv4 address is ours; 0: none */
 	bool no_link_local;
+	bool no_announce;
 	_Atomic bool announced; /* the link has been seen up, and our addresses may be told of */
 	uint16_t ethdev;
 	uint16_t n_rxq, n_txq;

@@ -83,6 +83,7 @@ take_host_side(struct weir_port *port, const struct weir_port_conf *conf)
 	port->dad = (uint8_t)conf->dad;
 	port->dad4 = (uint8_t)conf->dad4;
 	port->no_link_local = conf->no_link_local;
+	port->no_announce = conf->no_announce;
 	port->rp_filter = (uint8_t)conf->rp_filter;
 	port->accept_ra = conf->accept_ra;
 	port->accept_redirects = conf->accept_redirects;

@@ -628,7 +628,7 @@ all_that_ports_and_routes_can_have_arrives(void **state)
 	stack = apply_text(
 		"[stack]\nname = all\nfrag_mem = 0\npmtu_min = 600\n"
 		"[port 0]\ndevice = net_null0\naddress = 10.0.0.1/24 fd00::1/64\n"
-		"dad = 0\ndad4 = 3\nlink_local = no\nrp_filter = strict\n"
+		"dad = 0\ndad4 = 3\nlink_local = no\nannounce = no\nrp_filter = strict\n"
 		"accept_ra = yes\naccept_redirects = yes\n"
 		"[port 1]\ndevice = net_null0\nvlan = 7\naddress = 10.7.0.1/24\n"
 		"[route 0]\nprefix = ::/0\nvia = fe80::9@1 fd00::9*3 fe80::a%0\n"
@@ -640,13 +640,14 @@ all_that_ports_and_routes_can_have_arrives(void **state)
 	assert_int_equal(stack->conf.pmtu_min, 600);
 	assert_int_equal(stack->ports[0]->dad, 0);
 	assert_int_equal(stack->ports[0]->dad4, 3);
-	assert_true(stack->ports[0]->no_link_local);
+	assert_true(stack->ports[0]->no_link_local && stack->ports[0]->no_announce);
 	assert_int_equal(stack->ports[0]->rp_filter, WEIR_RP_STRICT);
 	assert_true(stack->ports[0]->accept_ra && stack->ports[0]->accept_redirects);
 	assert_int_equal(stack->ports[1]->vlan, 7);
 	assert_int_equal(stack->ports[1]->parent, 0);
 	assert_int_equal(stack->ports[1]->dad, 1);
-	assert_false(stack->ports[1]->no_link_local || stack->ports[1]->accept_ra);
+	assert_false(stack->ports[1]->no_link_local || stack->ports[1]->no_announce ||
+		     stack->ports[1]->accept_ra);
 
 	r = weir_fib_exact(stack, &like);
 	assert_non_null(r);

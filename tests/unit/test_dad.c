@@ -365,6 +365,29 @@ addresses_are_announced(void **state)
 }
 
 static void
+a_port_may_keep_silent(void **state)
+{
+	struct ut_stack *s = *state;
+	struct ut_stack_cfg cfg = ut_stack_cfg();
+	unsigned int said = 0;
+
+	cfg.ip6 = true;
+	cfg.announcements = true;
+	cfg.port.no_announce = true;
+	cfg.port.dad4 = 1; /* what is probed for is still probed for */
+	ut_stack_up(s, &cfg);
+	ut_stack_pass(s, 5 * SEC, 50 * MS);
+	assert_true(ours4(s, UT_OUR_IP));
+	assert_int_equal(testport_set_link(s->ethdev[0], false), 0);
+	ut_stack_pass(s, SEC, 50 * MS);
+	assert_int_equal(testport_set_link(s->ethdev[0], true), 0);
+	ut_stack_pass(s, 5 * SEC, 50 * MS);
+	while (ut_stack_take(s, 0, &f))
+		said += is_arp(UT_OUR_IP, UT_OUR_IP) || ut_nd_is(&f, 136);
+	assert_int_equal(said, 0);
+}
+
+static void
 without_a_link_nobodys_silence_counts(void **state)
 {
 	struct ut_stack *s = *state;
@@ -463,6 +486,7 @@ main(void)
 		UT_STACK_TEST(ipv4_addresses_are_probed_when_asked_for),
 		UT_STACK_TEST(ipv4_addresses_that_somebody_has_are_not_ours),
 		UT_STACK_TEST(addresses_are_announced),
+		UT_STACK_TEST(a_port_may_keep_silent),
 		UT_STACK_TEST(without_a_link_nobodys_silence_counts),
 		UT_STACK_TEST(an_address_in_use_is_defended_now_and_then),
 		UT_STACK_TEST(no_memory_no_claim),

@@ -103,7 +103,8 @@ struct weir_port_conf {
 	unsigned int dad, dad4;
 	bool accept_ra; /* take prefixes, routers, MTU and hop limit from router advertisements */
 	bool accept_redirects;
-	bool no_link_local;     /* make no link-local address with the first IPv6 address */
+	bool no_link_local; /* make no link-local address with the first IPv6 address */
+	bool no_announce;   /* do not tell the link of own addresses unasked (gratuitous ARP, NA) */
 	unsigned int rp_filter; /* source validation: 0 off, 1 loose (any way back), 2 strict */
 	/*
 	 * The application has configured and started the ethdev and goes on owning it: the stack only
