@@ -359,6 +359,8 @@ bad_messages_are_dropped(void **state)
 	igmp_in(s, UT_OUR_IP, query, sizeof(query));
 	ut_stack_only_drop(s, WEIR_DROP_MEMBER_BAD, 1, "to a host");
 	p.kind = UT_RAW_IP4;
+	memcpy(p.eth_dst, (const uint8_t[]){0x01, 0, 0x5e, 0, 0, 1}, 6);
+	p.ip_dst = UT_IP(224, 0, 0, 1);
 	p.ip_proto = 2;
 	p.payload = query;
 	p.payload_len = sizeof(query);
@@ -372,12 +374,22 @@ nobody_hears_of_all_systems(void **state)
 {
 	struct ut_stack *s = up(state);
 	const struct weir_addr g = weir_addr_v4(UT_IP(224, 0, 0, 1), 0);
+	struct weir_addr nodes, here;
 	struct ut_frame f;
 
 	assert_int_equal(change(s, &g, NULL, &all), 0);
 	assert_int_equal(within(s, 3 * S, &f), 0);
 	assert_int_equal(change(s, &g, &all, NULL), 0);
 	assert_int_equal(within(s, 3 * S, &f), 0);
+	/* ff02::1, and what does not leave the host; but ff02::2 is reported. */
+	assert_int_equal(weir_addr_parse("ff02::1", &nodes), 0);
+	assert_int_equal(weir_addr_parse("ff01::7", &here), 0);
+	assert_int_equal(change(s, &nodes, NULL, &all), 0);
+	assert_int_equal(change(s, &here, NULL, &all), 0);
+	assert_int_equal(within(s, 3 * S, &f), 0);
+	nodes.ip.b[15] = 2;
+	assert_int_equal(change(s, &nodes, NULL, &all), 0);
+	assert_int_equal(within(s, 3 * S, &f), 2);
 }
 
 /* More sources than fit into a frame: several records, each source once. */
