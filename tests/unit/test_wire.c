@@ -1213,6 +1213,11 @@ random_frame(struct ut_rng *rng, uint8_t *frame, size_t size, struct wire_parse_
 		ut_fix_ip_csum(frame, len);
 	if (one_in(rng, 8))
 		len = ut_rand_below(rng, len + 1);
+	if (one_in(rng, 128) && len > 18) {
+		/* A tag, not always whole: too seldom met by the lines above. */
+		ut_put16(frame + 12, 0x8100);
+		len = 14 + ut_rand_below(rng, 5);
+	}
 	if (one_in(rng, 8))
 		opt->max_frame = near_limit(rng, len < 2 ? 2 : len);
 	opt->ip_csum_good = one_in(rng, 4);
