@@ -169,7 +169,12 @@ worse(struct calibration a, struct calibration b)
 
 struct sample {
 	double ns; /* per unit */
+	double extra[BENCH_EXTRAS];
 	struct calibration cal;
+};
+
+struct spread {
+	double median, min, max;
 };
 
 struct result {
@@ -180,6 +185,7 @@ struct result {
 	unsigned int n_good, n_tried, n_switched, n_off;
 	struct sample s[MAX_ROUNDS];
 	double median, min, max, ratio;
+	struct spread extra[BENCH_EXTRAS];
 };
 
 static struct result results[MAX_VARIANTS];
@@ -238,6 +244,10 @@ take_sample(const struct bench_opts *opts, struct result *r)
 	r->n_tried++;
 	s.ns = (double)t * 1e9 / (double)rte_get_tsc_hz() / (double)r->n;
 	s.cal = worse(before, after);
+	for (unsigned int i = 0; i < BENCH_EXTRAS; i++)
+		s.extra[i] = r->v->extra != NULL && r->v->extra[i].metric != NULL
+				     ? *r->v->extra[i].value
+				     : 0;
 	if (switched != 0 && opts->tolerance_percent != 0)
 		r->n_switched++;
 	else if (!calibration_ok(&s.cal, opts->tolerance_percent))
@@ -318,6 +328,27 @@ result_of(const char *name)
 	return NULL;
 }
 
+static int
+by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a;
+	double y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct spread
+extra_of(const struct result *r, unsigned int which)
+{
+	double x[MAX_ROUNDS];
+	unsigned int k = r->n_good;
+
+	for (unsigned int i = 0; i < k; i++)
+		x[i] = r->s[i].extra[which];
+	qsort(x, k, sizeof(x[0]), by_number);
+	return (struct spread){(x[(k - 1) / 2] + x[k / 2]) / 2, x[0], x[k - 1]};
+}
+
 static void
 evaluate(void)
 {
@@ -329,6 +360,8 @@ evaluate(void)
 		r->min = r->s[0].ns;
 		r->max = r->s[k - 1].ns;
 		r->median = (r->s[(k - 1) / 2].ns + r->s[k / 2].ns) / 2;
+		for (unsigned int e = 0; e < BENCH_EXTRAS; e++)
+			r->extra[e] = extra_of(r, e);
 	}
 	for (unsigned int i = 0; i < n_results; i++) {
 		const struct result *ref = result_of(results[i].v->reference);
@@ -359,9 +392,14 @@ print_table(const struct bench *b)
 		printf("  %-28s %9.2f %9.2f %9.2f %6.1f%% %6u ", r->name, r->median, r->min, r->max,
 		       (r->max - r->min) / r->median * 100, r->n_good);
 		if (r->ratio > 0)
-			printf("%7.3f  %s\n", r->ratio, r->v->reference);
+			printf("%7.3f  %s", r->ratio, r->v->reference);
 		else
-			printf("%7s\n", "-");
+			printf("%7s", "-");
+		for (unsigned int e = 0; r->v->extra != NULL && e < BENCH_EXTRAS; e++)
+			if (r->v->extra[e].metric != NULL)
+				printf("  %s %.4g %s", r->v->extra[e].metric, r->extra[e].median,
+				       r->v->extra[e].unit);
+		putchar('\n');
 	}
 }
 
@@ -404,21 +442,41 @@ json_fact(FILE *f, const char *key, const char *value)
 	      f);
 }
 
+/* One object of the array; the environment has come before the first. */
 static void
 json_number(FILE *f, const struct bench *b, const struct result *r, const char *metric,
-	    double value, double min, double max, const char *reference, bool last)
+	    const char *unit, struct spread v, const char *reference, bool *first)
 {
 	fprintf(f,
-		"  {\"experiment\": \"%s\", \"variant\": \"%s\", \"metric\": \"%s\", "
-		"\"value\": %.4f, \"unit\": \"%s%s\", \"min\": %.4f, \"max\": %.4f, "
+		"%s  {\"experiment\": \"%s\", \"variant\": \"%s\", \"metric\": \"%s\", "
+		"\"value\": %.4f, \"unit\": \"%s\", \"min\": %.4f, \"max\": %.4f, "
 		"\"runs\": %u, \"reference\": ",
-		b->experiment, r->name, metric, value, reference == NULL ? "ns/" : "",
-		reference == NULL ? b->unit : "1", min, max, r->n_good);
+		*first ? "" : ",\n", b->experiment, r->name, metric, v.median, unit, v.min, v.max,
+		r->n_good);
 	if (reference != NULL)
 		json_text(f, reference);
 	else
 		fputs("null", f);
-	fprintf(f, "}%s\n", last ? "" : ",");
+	fputc('}', f);
+	*first = false;
+}
+
+static void
+json_result(FILE *f, const struct bench *b, const struct result *r, bool *first)
+{
+	const struct result *ref = result_of(r->v->reference);
+	char unit[64];
+
+	snprintf(unit, sizeof(unit), "ns/%s", b->unit);
+	json_number(f, b, r, "time", unit, (struct spread){r->median, r->min, r->max}, NULL, first);
+	if (ref != NULL)
+		json_number(f, b, r, "ratio", "1",
+			    (struct spread){r->ratio, r->min / ref->min, r->max / ref->max},
+			    ref->name, first);
+	for (unsigned int e = 0; r->v->extra != NULL && e < BENCH_EXTRAS; e++)
+		if (r->v->extra[e].metric != NULL)
+			json_number(f, b, r, r->v->extra[e].metric, r->v->extra[e].unit,
+				    r->extra[e], NULL, first);
 }
 
 /* The first line of a /proc file that starts with key, after its colon. */
@@ -477,7 +535,7 @@ static int
 write_json(const struct bench_opts *opts, const struct bench *b, uint64_t n)
 {
 	FILE *f = fopen(opts->json, "w");
-	bool failed;
+	bool failed, first = true;
 
 	if (f == NULL) {
 		fprintf(stderr, "bench: --json %s: %s\n", opts->json, strerror(errno));
@@ -485,17 +543,9 @@ write_json(const struct bench_opts *opts, const struct bench *b, uint64_t n)
 	}
 	fputs("[\n", f);
 	json_environment(f, opts, n);
-	for (unsigned int i = 0; i < n_results; i++) {
-		const struct result *r = &results[i];
-		const bool last = i + 1 == n_results;
-		const struct result *ref = result_of(r->v->reference);
-
-		json_number(f, b, r, "time", r->median, r->min, r->max, NULL, last && ref == NULL);
-		if (ref != NULL)
-			json_number(f, b, r, "ratio", r->ratio, r->min / ref->min,
-				    r->max / ref->max, ref->name, last);
-	}
-	fputs("]\n", f);
+	for (unsigned int i = 0; i < n_results; i++)
+		json_result(f, b, &results[i], &first);
+	fputs("\n]\n", f);
 	failed = ferror(f) != 0;
 	if (fclose(f) != 0 || failed) {
 		fprintf(stderr, "bench: --json %s: cannot be written\n", opts->json);

@@ -29,6 +29,13 @@ enum bench_flag {
 		1, /* needs two CPUs; not counted under callgrind, which runs one at a time */
 };
 
+/* A number beside the time, which run() leaves in *value: its median goes into the result. */
+struct bench_extra {
+	const char *metric, *unit;
+	const double *value;
+};
+#define BENCH_EXTRAS 3
+
 struct bench_variant {
 	const char *name;
 	const char *reference;              /* variant that this one is compared with; NULL: none */
@@ -38,6 +45,8 @@ struct bench_variant {
 	void *ctx;
 	unsigned int flags;    /* enum bench_flag */
 	const uint64_t *ticks; /* not NULL: run() leaves here what it took, in TSC ticks */
+	const struct bench_extra
+		*extra; /* BENCH_EXTRAS of them, the last ones may be empty; may be NULL */
 };
 
 struct bench {

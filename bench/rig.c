@@ -89,7 +89,8 @@ device_up(struct rig *r)
 {
 	const uint64_t rx = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
 	const uint64_t tx = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
-	struct testport_cfg cfg = {.mode = TESTPORT_FEED, .queues_max = 1};
+	struct testport_cfg cfg = {.mode = TESTPORT_FEED,
+				   .queues_max = (uint16_t)RTE_MAX(r->conf->queues, 1u)};
 	struct testport_frame frame;
 	struct rte_ether_addr mac;
 	uint8_t bytes[RIG_ROOM];
@@ -145,6 +146,30 @@ names(struct rig *r)
 	r->our.family = r->peer.family = WEIR_IPV6;
 }
 
+/* A port with more queues than workers is the application's: it polls the further ones itself. */
+static int
+queues_up(struct rig *r, uint16_t inflight)
+{
+	const struct rte_eth_conf conf = {.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE};
+	const uint16_t n = (uint16_t)r->conf->queues;
+	char name[32];
+	int ret;
+
+	snprintf(name, sizeof(name), "rig_%s", r->conf->name);
+	r->queue_pool = rte_pktmbuf_pool_create(name, n * inflight + 2048 - 1, 256, 64,
+						RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	if (r->queue_pool == NULL)
+		return fail(r, "pool", 0, NULL);
+	ret = rte_eth_dev_configure(r->ethdev, n, 1, &conf);
+	for (uint16_t q = 0; q < n && ret == 0; q++)
+		ret = rte_eth_rx_queue_setup(r->ethdev, q, inflight, 0, NULL, r->queue_pool);
+	if (ret == 0)
+		ret = rte_eth_tx_queue_setup(r->ethdev, 0, inflight, 0, NULL);
+	if (ret == 0)
+		ret = rte_eth_dev_start(r->ethdev);
+	return ret == 0 ? 0 : fail(r, "queues", ret, NULL);
+}
+
 int
 rig_up(struct rig *r, const struct rig_conf *conf, const struct bench_opts *opts)
 {
@@ -171,6 +196,13 @@ rig_up(struct rig *r, const struct rig_conf *conf, const struct bench_opts *opts
 	port.tx_desc = opts->inflight;
 	port.dad = 0;
 	port.no_link_local = true;
+	if (conf->queues > 1) {
+		port.rx_desc = port.tx_desc = 0;
+		port.rx_queues = port.tx_queues = 1;
+		port.app_managed = true;
+		if (queues_up(r, opts->inflight) != 0)
+			return -1;
+	}
 	port.no_announce = true; /* its buffer would come back as a frame of the feed */
 	ret = weir_stack_create(&stack, &r->stack, &err);
 	if (ret != 0)
@@ -226,7 +258,7 @@ rig_down(struct rig *r)
 	weir_stats_get(r->stack, &st);
 	for (unsigned int i = 0; i < WEIR_DROP_N; i++)
 		drops += st.drops[i];
-	if (drops != 0) {
+	if (drops != 0 && !r->conf->flood) {
 		weir_stats_print(stderr, &st);
 		ret = fail(r, "datagrams were dropped", 0, NULL);
 	}
@@ -244,6 +276,8 @@ rig_down(struct rig *r)
 	if (weir_stack_destroy(r->stack) != 0)
 		ret = fail(r, "buffers are missing", 0, NULL);
 	testport_destroy(r->device);
+	rte_mempool_free(r->queue_pool);
+	r->queue_pool = NULL;
 	r->stack = NULL;
 	return ret;
 }

@@ -28,6 +28,9 @@ struct rig_conf {
 	bool offload;       /* the port verifies and makes checksums */
 	bool v6;            /* fd00::2 to fd00::1 instead */
 	unsigned int burst; /* receive burst of the stack and of the loops */
+	/* Receive queues; 0: 1. Of several the stack polls the first, the benchmark the others. */
+	unsigned int queues;
+	bool flood; /* more comes than is read: drops are no mistake */
 };
 
 /* Where an application copies to. */
@@ -46,7 +49,8 @@ struct rig {
 	struct weir_lcore *lc;
 	struct weir_socket *sk; /* bound to RIG_PORT, connected to the peer by rig_connect() */
 	struct rte_mempool *pool;
-	struct wire_eth eth; /* of a frame to the port */
+	struct rte_mempool *queue_pool; /* of a port with several queues */
+	struct wire_eth eth;            /* of a frame to the port */
 	struct weir_addr our, peer;
 	struct rig_slot slot[RIG_BURST_MAX];
 	uint8_t payload[RIG_ROOM];
