@@ -5,7 +5,9 @@
  *
  *   bsd_fd.c     descriptors, threads, start and stop, dup, fork
  *   bsd_sock.c   names, life, ioctl
- *   bsd_msg.c    send and receive, control messages
+ *   bsd_recv.c   receive, the error queue
+ *   bsd_send.c   send, corked datagrams
+ *   bsd_cmsg.c   control messages (bsd_msg.h: what the three share)
  *   bsd_opt.c    options
  *   bsd_opt6.c   options of IPv6
  *   bsd_group.c  membership of groups, both families
