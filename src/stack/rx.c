@@ -143,7 +143,8 @@ addresses_ok4(struct weir_stack *stack, const struct weir_port *port, const stru
 		return false;
 	}
 	ip.v4 = v->src4;
-	if (unlikely(!rpf_ok(stack, port, &ip, WEIR_IPV4))) {
+	/* IGMP comes from nobody where a switch asks that has no address. */
+	if (unlikely(!rpf_ok(stack, port, &ip, WEIR_IPV4)) && v->src4 != 0) {
 		*why = WEIR_DROP_IP_RPF;
 		return false;
 	}

@@ -300,6 +300,15 @@ parse_ip4_other(const struct frame *f, wire_be16 frag, wire_be16 id, struct wire
 	return parse_control(f, off, v->l3_payload, WIRE_ICMP, WEIR_DROP_ICMP_SHORT, v);
 }
 
+/* RFC 4541 2.1.1, RFC 3376 4.2.13: who has no address asks and tells of groups from 0.0.0.0; never in pieces. */
+static bool
+igmp_from_nobody(const uint8_t *ip)
+{
+	return load32(ip + offsetof(struct wire_ip4, src)) == 0 &&
+	       ip[offsetof(struct wire_ip4, proto)] == WIRE_PROTO_IGMP &&
+	       (load16(ip + offsetof(struct wire_ip4, frag)) & WIRE_BE16(WIRE_IP4_FRAG_MASK)) == 0;
+}
+
 /* Checks 10 to 20. hdr_len is 20 as a constant on the straight line, else what IHL says. */
 static inline __attribute__((always_inline)) enum wire_kind
 parse_ip4_rest(const struct frame *f, const struct wire_parse_opt *opt, uint32_t hdr_len,
@@ -323,7 +332,8 @@ parse_ip4_rest(const struct frame *f, const struct wire_parse_opt *opt, uint32_t
 		return refuse(v, WEIR_DROP_IP_OPTION);
 	/* 14. RFC 1122 3.2.1.3: a source that can exist. */
 	src = load32(ip + offsetof(struct wire_ip4, src));
-	if (unlikely(!ip4_src_ok(src)) && !(opt->loopback && (WIRE_BE32(src) >> 24) == 127))
+	if (unlikely(!ip4_src_ok(src)) && !(opt->loopback && (WIRE_BE32(src) >> 24) == 127) &&
+	    !igmp_from_nobody(ip))
 		return refuse(v, WEIR_DROP_IP_SRC);
 	/* 15. RFC 1122 3.2.1.3: a destination that can exist. */
 	dst = load32(ip + offsetof(struct wire_ip4, dst));

@@ -294,6 +294,10 @@ static const struct row rows[] = {
 
 	/* 14. */
 	{"source 0.0.0.0", "RFC 1122 3.2.1.3 (a)", UDP, {{IP4(src), 0}}, ALL, DROP(IP_SRC)},
+	{"IGMP from 0.0.0.0", "RFC 4541 2.1.1 (1)", UDP, {{IP4(src), 0}, {IP4(proto), 2}}, ALL, WIRE_IGMP, 0},
+	{"a piece of IGMP from 0.0.0.0", "RFC 1122 3.2.1.3 (a)",
+	 UDP, {{IP4(src), 0}, {IP4(proto), 2}, {IP4(frag), 0x2000}}, ALL, DROP(IP_SRC)},
+	{"IGMP from 0.0.0.1", "RFC 1122 3.2.1.3 (b)", UDP, {{IP4(src), 1}, {IP4(proto), 2}}, ALL, DROP(IP_SRC)},
 	{"source 0.0.0.1", "RFC 1122 3.2.1.3 (b)", UDP, {{IP4(src), 1}}, ALL, DROP(IP_SRC)},
 	{"source 0.255.255.255", "RFC 1122 3.2.1.3 (b)",
 	 UDP, {{IP4(src), 0x00ffffff}}, ALL, DROP(IP_SRC)},
@@ -1029,6 +1033,7 @@ reference_reason(const struct reference *r, struct wire_view *v)
 {
 	static const uint8_t none[6] = {0}, all[6] = {255, 255, 255, 255, 255, 255};
 	uint32_t type, ihl, total, transport, src, dst;
+	bool nobody;
 
 	if (r->len < 14)
 		return WEIR_DROP_ETH_SHORT;
@@ -1079,7 +1084,9 @@ reference_reason(const struct reference *r, struct wire_view *v)
 	if (!reference_options_ok(r, 34, 14 + 4 * ihl, &v->router_alert))
 		return WEIR_DROP_IP_OPTION;
 	src = number(r, 26, 4);
-	if (r->byte[26] == 0 || r->byte[26] == 127 || r->byte[26] >= 224)
+	/* From 0.0.0.0 nothing but a whole IGMP message. */
+	nobody = src == 0 && r->byte[23] == 2 && number(r, 20, 2) % 16384 == 0;
+	if ((r->byte[26] == 0 && !nobody) || r->byte[26] == 127 || r->byte[26] >= 224)
 		return WEIR_DROP_IP_SRC;
 	dst = number(r, 30, 4);
 	if (dst == 0 || r->byte[30] == 127)
