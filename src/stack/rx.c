@@ -1129,7 +1129,7 @@ weir_rx_burst(struct weir_lcore *lc, struct weir_port *port, struct rte_mbuf **m
 		weir_count(&lc->pc[port->index].rx_frames, n);
 	b.n_tagged = 0;
 	b.n = 0;
-	if (unlikely(port->vlan_strip))
+	if (unlikely(port->vlan_strip) && port->vlan == 0) /* a VLAN's have been sorted */
 		n = sort_stripped(lc, port, &b, m, n, &stripped);
 	bytes = likely(n > 0) ? classify(lc, port, m, n, &b) : 0;
 	if (!from_mesh)

@@ -1639,7 +1639,8 @@ bursts_are_sorted_by_vlan(void **state)
 		uint8_t last[2] = {0, 0};
 		struct weir_rxmsg msg;
 
-		s->stack->ports[0]->vlan_strip = stripped;
+		/* A VLAN's port has it from its ethdev's. */
+		s->stack->ports[0]->vlan_strip = s->stack->ports[1]->vlan_strip = stripped;
 		for (unsigned int i = 0; i < n; i++) {
 			static const int32_t tci[] = {UT_AUTO, UT_AUTO, 5, 5, 0, 7};
 			int32_t t = tci[ut_rand_below(&rng, UT_N(tci))];
@@ -1681,7 +1682,7 @@ bursts_are_sorted_by_vlan(void **state)
 		assert_int_equal(ut_stack_since(s, drops[WEIR_DROP_ETH_QINQ]), n_two);
 		ut_stack_mark(s);
 	}
-	s->stack->ports[0]->vlan_strip = false;
+	s->stack->ports[0]->vlan_strip = s->stack->ports[1]->vlan_strip = false;
 }
 
 /* ---- fragments ---- */
