@@ -45,8 +45,8 @@ struct bench_variant {
 	void *ctx;
 	unsigned int flags;    /* enum bench_flag */
 	const uint64_t *ticks; /* not NULL: run() leaves here what it took, in TSC ticks */
-	const struct bench_extra
-		*extra; /* BENCH_EXTRAS of them, the last ones may be empty; may be NULL */
+	/* BENCH_EXTRAS of them, the last ones may be empty; may be NULL. */
+	const struct bench_extra *extra;
 };
 
 struct bench {

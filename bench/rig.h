@@ -30,7 +30,7 @@ struct rig_conf {
 	unsigned int burst; /* receive burst of the stack and of the loops */
 	/* Receive queues; 0: 1. Of several the stack polls the first, the benchmark the others. */
 	unsigned int queues;
-	bool flood; /* more comes than is read: drops are no mistake */
+	bool flood; /* more comes than is read: rcvq_full is no mistake */
 };
 
 /* Where an application copies to. */

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <rte_cycles.h>
@@ -193,6 +194,53 @@ a_failed_set_up_fails_the_run(void **state)
 	assert_int_equal(downs, 1);
 }
 
+/* Each sample is two calls, one to warm up: the numbers of 21 samples are 2 apart. */
+static double so_many;
+
+static void
+work_and_say(void *ctx, uint64_t n)
+{
+	work(ctx, n);
+	so_many++;
+}
+
+static void
+a_number_beside_the_time_has_its_median(void **state)
+{
+	static const struct bench_extra extra[BENCH_EXTRAS] = {{"calls", "times", &so_many}};
+	static const struct bench_variant says[] = {
+		{.name = "says", .run = work_and_say, .extra = extra},
+	};
+	const struct bench b = {.experiment = "extra",
+				.unit = "step",
+				.variants = says,
+				.n_variants = 1,
+				.n = 1000};
+	struct bench_opts opts = quick(0);
+	char json[] = "/tmp/weir-bench-XXXXXX";
+	double median = 0, min = 0, max = 0;
+	int fd = mkstemp(json);
+	char line[8192];
+	unsigned int n = 0;
+	FILE *f;
+
+	(void)state;
+	assert_true(fd >= 0);
+	opts.json = json;
+	assert_int_equal(bench_run(&opts, &b), BENCH_OK);
+	f = fdopen(fd, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (strstr(line, "\"metric\": \"calls\"") != NULL)
+			n += sscanf(strstr(line, "\"value\""),
+				    "\"value\": %lf, \"unit\": \"times\", \"min\": %lf, \"max\": %lf",
+				    &median, &min, &max) == 3;
+	fclose(f);
+	unlink(json);
+	ut_check(n == 1 && max - min == 2 * (ROUNDS - 1) && median == (min + max) / 2,
+		 "%u times: %f, %f to %f", n, median, min, max);
+}
+
 int
 main(void)
 {
@@ -203,6 +251,7 @@ main(void)
 		cmocka_unit_test(disturbance_is_what_made_it_disturbed),
 		cmocka_unit_test(an_unknown_variant_is_refused),
 		cmocka_unit_test(a_failed_set_up_fails_the_run),
+		cmocka_unit_test(a_number_beside_the_time_has_its_median),
 	};
 
 	return cmocka_run_group_tests_name("bench", tests, ut_eal_setup, ut_eal_teardown);
